@@ -1,0 +1,374 @@
+"""The catalogue: tools with their schemas, validated once, and one sample value for each schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+
+from fuzzmcp.drift import other_case
+
+Json = Any
+_TEXTS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com/1",
+    "uuid": "3f2a9c1e-0000-4000-8000-000000000001",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+}
+_DEPTH_DEEP = 3
+"""References inside references from which on optional parts of a sample are left out: schemas may be recursive."""
+_DEPTH_MAX = 8
+
+
+class ToolsError(ValueError):
+    """A catalogue that cannot be used: the message names the tool and the JSON path in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """One tool as `tools/list` describes it; `definition` is that JSON object.
+
+    >>> crm()[0].name
+    'get_order'
+    """
+
+    definition: Mapping[str, Json]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tool) and self.definition == other.definition
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["name"])
+
+    @property
+    def input_schema(self) -> Json:
+        return self.definition["inputSchema"]
+
+    @property
+    def output_schema(self) -> Json | None:
+        return self.definition.get("outputSchema")
+
+    @cached_property
+    def repeatable(self) -> bool:
+        """Whether sending the same call twice is harmless: marked read-only or idempotent."""
+        marks = self.definition.get("annotations") or {}
+        return bool(marks.get("readOnlyHint") or marks.get("idempotentHint"))
+
+    @cached_property
+    def input_validator(self) -> Validator:
+        return compiled(self.input_schema)
+
+    @cached_property
+    def output_validator(self) -> Validator | None:
+        return None if self.output_schema is None else compiled(self.output_schema)
+
+    @cached_property
+    def sample_arguments(self) -> dict[str, Json]:
+        """Valid arguments with every property present."""
+        return sample(self.input_schema)  # type: ignore[no-any-return]
+
+    @cached_property
+    def sample_output(self) -> Json | None:
+        """A full valid structured result, or None without an outputSchema."""
+        return None if self.output_schema is None else sample(self.output_schema)
+
+    @cached_property
+    def formats(self) -> dict[tuple[str, ...], str]:
+        """The `format` keyword at each path of the sample output."""
+        return dict(_formats(self.output_schema, self.sample_output)) if self.output_schema else {}
+
+    def accepts_output(self, value: Json) -> bool:
+        """Whether `value` conforms to the outputSchema, formats not checked (true without a schema)."""
+        return self.output_validator is None or self.output_validator.is_valid(value)
+
+
+Catalogue = tuple[Tool, ...]
+
+
+def compiled(schema: Json) -> Validator:
+    """The validator of the schema's own dialect, 2020-12 when it names none."""
+    return validator_for(schema, default=jsonschema.Draft202012Validator)(schema)
+
+
+def crm() -> Catalogue:
+    """The bundled catalogue of a small customer system, `examples/crm.json`."""
+    return load_text(resources.files("fuzzmcp.examples").joinpath("crm.json").read_text("utf-8"), "crm.json")
+
+
+def load(source: str | Path | Sequence[Mapping[str, Json]] | Mapping[str, Json] | Catalogue | None) -> Catalogue:
+    """A catalogue from a JSON file, from tool definitions, or the bundled one for None.
+
+    Raises:
+        ToolsError: The file cannot be read, or is no catalogue, or has an invalid schema or an external `$ref`.
+    """
+    if source is None:
+        return crm()
+    if isinstance(source, (str, Path)):
+        try:
+            text = Path(source).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise ToolsError(f"{source}: cannot be read: {error}") from None
+        return load_text(text, str(source))
+    if isinstance(source, tuple) and all(isinstance(tool, Tool) for tool in source):
+        return source
+    return _catalogue(source, "tools")
+
+
+def load_text(text: str, where: str) -> Catalogue:
+    """A catalogue from JSON text: a list of tools, or an object with a `tools` list as `tools/list` answers."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ToolsError(f"{where}: not JSON: {error}") from None
+    return _catalogue(data, where)
+
+
+def _catalogue(data: Json, where: str) -> Catalogue:
+    entries = data.get("tools") if isinstance(data, Mapping) else data
+    if not isinstance(entries, (list, tuple)) or not entries:
+        raise ToolsError(f"{where}: no catalogue: expected a list of tools, or an object with a list 'tools'")
+    tools = tuple(_tool(entry, f"{where}: tools/{i}") for i, entry in enumerate(entries))
+    names = [tool.name for tool in tools]
+    for name in names:
+        if names.count(name) > 1:
+            raise ToolsError(f"{where}: two tools are named '{name}'")
+    return tools
+
+
+def _tool(entry: Json, where: str) -> Tool:
+    if isinstance(entry, Tool):
+        return entry
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        raise ToolsError(f"{where}: a tool is an object with a 'name'")
+    where = f"{where} ({entry['name']})"
+    for key in ("inputSchema", "outputSchema"):
+        schema = entry.get(key)
+        if key == "inputSchema" or schema is not None:
+            _check_schema(schema, f"{where}: {key}")
+    if not isinstance(entry.get("annotations") or {}, Mapping):
+        raise ToolsError(f"{where}: annotations: expected an object")
+    return Tool(entry)
+
+
+def _check_schema(schema: Json, where: str) -> None:
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        raise ToolsError(f'{where}: expected a JSON schema with "type": "object"')
+    try:
+        for path, ref in _references(schema, ()):
+            if not ref.startswith("#"):
+                raise ToolsError(f"{where}/{'/'.join(path)}: external $ref '{ref}' (it must not be fetched)")
+        validator_for(schema, default=jsonschema.Draft202012Validator).check_schema(schema)
+        value = sample(schema)
+        error = next(compiled(schema).iter_errors(value), None)
+    except jsonschema.SchemaError as error:
+        path = "/".join(map(str, error.path))
+        raise ToolsError(f"{where}/{path}: invalid schema: {error.message}") from None
+    except RecursionError:
+        raise ToolsError(f"{where}: nested too deeply, or a $ref that leads to itself") from None
+    except ToolsError:
+        raise
+    except Exception as error:
+        raise ToolsError(f"{where}: {_line(error)}") from None
+    if error is not None:
+        path = "/".join(map(str, error.schema_path))
+        raise ToolsError(f"{where}/{path}: no sample value found: {error.message[:120]} (add 'examples' to the schema)")
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _references(node: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(node, Mapping):
+        for key, child in node.items():
+            if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(child, str):
+                yield (*path, key), child
+            elif key not in ("const", "enum", "default", "examples"):
+                yield from _references(child, (*path, key))
+    elif isinstance(node, list):
+        for i, child in enumerate(node):
+            yield from _references(child, (*path, str(i)))
+
+
+def sample(schema: Json) -> Json:
+    """One fixed value for a schema: every property present, one item in each array, taken from `examples`, `default`,
+    `const` or `enum` where the schema has them.
+
+    >>> sample({"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer", "minimum": 3}}})
+    {'id': 'id-1', 'n': 3}
+    """
+    return _sample(schema, schema, "value", 0)
+
+
+def _sample(schema: Json, root: Json, name: str, depth: int) -> Json:
+    if schema is True or schema == {}:
+        return f"{name}-1"
+    if depth > _DEPTH_MAX or not isinstance(schema, Mapping):
+        return None
+    if "$ref" in schema:
+        return _sample(resolve(schema["$ref"], root), root, name, depth + 1)
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    for key in ("examples", "enum"):
+        if schema.get(key):
+            return schema[key][0]
+    if schema.get("allOf"):
+        merged: dict[str, Json] = {k: v for k, v in schema.items() if k != "allOf"}
+        for part in schema["allOf"]:
+            merged = _merge(merged, resolve(part["$ref"], root) if "$ref" in part else part)
+        return _sample(merged, root, name, depth)
+    for key in ("anyOf", "oneOf"):
+        options = [o for o in schema.get(key) or () if o != {"type": "null"}]
+        if options:
+            return _sample(_merge({k: v for k, v in schema.items() if k != key}, options[0]), root, name, depth)
+    return _sample_type(schema, root, name, depth)
+
+
+def _merge(left: Mapping[str, Json], right: Mapping[str, Json]) -> dict[str, Json]:
+    merged = {**left, **right}
+    for key in ("properties", "$defs"):
+        if key in left or key in right:
+            merged[key] = {**left.get(key, {}), **right.get(key, {})}
+    merged["required"] = [*left.get("required", []), *right.get("required", [])]
+    return merged
+
+
+def resolve(ref: str, root: Json) -> Json:
+    """The schema that a local `$ref` (`#`, `#/$defs/name`, `#anchor`) names.
+
+    Raises:
+        ToolsError: Nothing stands there.
+    """
+    node = root
+    for part in ref.removeprefix("#").split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list) and part.isdigit() and int(part) < len(node):
+            node = node[int(part)]
+        elif isinstance(node, Mapping) and part in node:
+            node = node[part]
+        else:
+            raise ToolsError(f"$ref '{ref}' leads nowhere")
+    return node
+
+
+def _sample_type(schema: Mapping[str, Json], root: Json, name: str, depth: int) -> Json:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((k for k in kind if k != "null"), "null")
+    if kind is None:
+        kind = "object" if "properties" in schema else "array" if "items" in schema else "string"
+    match kind:
+        case "object":
+            return _sample_object(schema, root, depth)
+        case "array":
+            first = [_sample(part, root, name, depth) for part in schema.get("prefixItems", ())]
+            least = schema.get("minItems", 0)
+            count = max(least, 0 if depth >= _DEPTH_DEEP or not schema.get("maxItems", 1) else 1) - len(first)
+            item = schema.get("items", True)
+            more = [] if item is False else [_sample(item, root, name, depth)] * max(count, 0)
+            return first + more
+        case "string":
+            return _sample_string(schema, name)
+        case "integer" | "number":
+            return _sample_number(schema, whole=kind == "integer")
+        case "boolean":
+            return True
+        case _:
+            return None
+
+
+def _sample_object(schema: Mapping[str, Json], root: Json, depth: int) -> dict[str, Json]:
+    properties = schema.get("properties", {})
+    names = [*properties, *(name for name in schema.get("required", ()) if name not in properties)]
+    value = {}
+    for name in names:
+        part = properties.get(name, schema.get("additionalProperties", True))
+        deep = depth >= _DEPTH_DEEP and name not in schema.get("required", ())
+        if part is not False and not deep:
+            value[name] = _sample(part, root, name, depth)
+    return value
+
+
+def _sample_string(schema: Mapping[str, Json], name: str) -> str:
+    text = _TEXTS.get(schema.get("format", ""), f"{name}-1")
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    text = text.ljust(least, "x")
+    return text if most is None else text[:most]
+
+
+def _sample_number(schema: Mapping[str, Json], *, whole: bool) -> float | int:
+    step = schema.get("multipleOf", 1 if whole else None)
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    value: float | int = 40 if whole else 40.5
+    if step:
+        value = round(40 / step) * step
+    if low is not None and value <= low or high is not None and value >= high:
+        value = low if low is not None else high
+        if value in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
+            value += (step or 0.5) if low is not None else -(step or 0.5)
+        if step:
+            value = -(-value // step) * step
+    return int(value) if whole else value
+
+
+def _formats(schema: Json, value: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+    def walk(part: Json, node: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        if isinstance(part, Mapping) and "$ref" in part:
+            part = resolve(part["$ref"], schema)
+        if not isinstance(part, Mapping):
+            return
+        for option in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+            yield from walk(option, node, path)
+        if isinstance(part.get("format"), str):
+            yield path, part["format"]
+        if isinstance(node, dict):
+            for name, child in node.items():
+                yield from walk(part.get("properties", {}).get(name), child, (*path, name))
+        elif isinstance(node, list):
+            for i, child in enumerate(node):
+                yield from walk(part.get("items"), child, (*path, str(i)))
+
+    return walk(schema, value, ())
+
+
+def evolved(catalogue: Catalogue) -> Catalogue:
+    """The catalogue after an honest, announced change: in each outputSchema a required property is renamed.
+
+    The second catalogue of a case that has a `list_changed`: whoever lists again finds valid results, whoever trusts
+    the old schema does not.
+    """
+    return tuple(_evolved(tool) for tool in catalogue)
+
+
+def _evolved(tool: Tool) -> Tool:
+    schema = tool.output_schema
+    required = (schema or {}).get("required") or []
+    properties = (schema or {}).get("properties") or {}
+    old = next((name for name in required if name in properties and other_case(name) not in properties), None)
+    if schema is None or old is None:
+        return Tool({**tool.definition, "description": f"{tool.definition.get('description', '')} (changed)".strip()})
+    new = other_case(old)
+    changed = {
+        **schema,
+        "properties": {(new if name == old else name): part for name, part in properties.items()},
+        "required": [new if name == old else name for name in required],
+    }
+    return Tool({**tool.definition, "outputSchema": changed})
