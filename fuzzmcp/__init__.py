@@ -1,1 +1,57 @@
-"""fuzzmcp."""
+"""fuzzmcp: a property-based fuzzer for the error handling of MCP clients.
+
+It finds the shortest script of server faults that breaks an MCP client, and keeps it as a regression test.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fuzzmcp.api import case_of, check, run, violations
+    from fuzzmcp.case import Call, Case
+    from fuzzmcp.checks import CheckFailed, judge
+    from fuzzmcp.contract import Contract
+    from fuzzmcp.script import Script, ScriptError
+    from fuzzmcp.trace import Outcome, Run
+
+__version__ = "0.1.0"
+__all__ = [
+    "Call",
+    "Case",
+    "CheckFailed",
+    "Contract",
+    "Outcome",
+    "Run",
+    "Script",
+    "ScriptError",
+    "case_of",
+    "check",
+    "judge",
+    "run",
+    "violations",
+]
+
+_HOMES = {
+    "Call": "case",
+    "Case": "case",
+    "CheckFailed": "checks",
+    "Contract": "contract",
+    "Outcome": "trace",
+    "Run": "trace",
+    "Script": "script",
+    "ScriptError": "script",
+    "case_of": "api",
+    "check": "api",
+    "judge": "checks",
+    "run": "api",
+    "violations": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import fuzzmcp` itself costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fuzzmcp' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"fuzzmcp.{_HOMES[name]}"), name)

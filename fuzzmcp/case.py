@@ -19,7 +19,7 @@ _CALL = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*\(")
 
 
 class CaseError(ValueError):
-    """A case that cannot be run: an unknown tool, protocol version, transport or backend, or a call that cannot be read."""
+    """A case that cannot be run: an unknown tool, version, transport or backend, or a call that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,7 @@ class Case:
         script: What the fake server does.
         tools: The catalogue.
         changed: The catalogue after `list_changed`; None leaves it as it is.
+        outputs: Valid structured results, by tool name, that stand in for the sample output.
         protocol: The version that the fake server speaks.
         transport: How client and server are joined.
         backend: `asyncio` or `trio`.
@@ -109,9 +110,10 @@ class Case:
     """
 
     calls: tuple[Call, ...] = ()
-    script: Script = Script()
+    script: Script = field(default_factory=Script)
     tools: Catalogue = ()
     changed: Catalogue | None = None
+    outputs: Mapping[str, Any] = field(default_factory=dict)
     protocol: str = DEFAULT_VERSION
     transport: str = "memory"
     backend: str = "asyncio"

@@ -152,7 +152,7 @@ _ANSWERS = (
     _answer(
         "traceback",
         "an execution error whose text is a Python traceback",
-        "What a server prints that lets its exceptions through. It is an error like any other, and not a transient one.",
+        "What a server prints that lets its exceptions through. It is an error like any other, not a transient one.",
         "execution_error",
     ),
     _answer(

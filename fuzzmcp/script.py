@@ -182,7 +182,7 @@ class Script:
         return tuple(step for step in self.steps if step.method == method)
 
     def step_for(self, method: str, index: int) -> tuple[int | None, Step]:
-        """The step that the `index`-th request (from 0) of `method` takes, with its place in `steps`, or None past the end."""
+        """The step of the `index`-th request (from 0) of `method`, and its place in `steps` (None past the end)."""
         for place, step in enumerate(self.steps):
             if step.method != method:
                 continue

@@ -320,7 +320,7 @@ def _sample_number(schema: Mapping[str, Json], *, whole: bool) -> float | int:
     value: float | int = 40 if whole else 40.5
     if step:
         value = round(40 / step) * step
-    if low is not None and value <= low or high is not None and value >= high:
+    if (low is not None and value <= low) or (high is not None and value >= high):
         value = low if low is not None else high
         if value in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
             value += (step or 0.5) if low is not None else -(step or 0.5)

@@ -1,0 +1,91 @@
+"""The rules: each check is a predicate over a recorded run, and one row of `CHECKS`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzmcp.checks import answers, endings, protocol, retries
+from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
+from fuzzmcp.contract import Contract
+from fuzzmcp.trace import Run
+
+
+class CheckFailed(AssertionError):
+    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself."""
+
+    check: str = ""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(f"{self.check}: {violation.message}")
+        self.violation = violation
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row: the demand in one sentence, the reason with its source, the advice, and the function that judges."""
+
+    name: str
+    judge: Callable[[Facts, Contract], Any]
+    demands: str
+    why: str
+    advice: str
+    failure: type[CheckFailed]
+
+
+def _row(judge: Callable[[Facts, Contract], Any]) -> Check:
+    name = judge.__name__
+    text = inspect.cleandoc(judge.__doc__ or "")
+    demands, _, rest = text.partition("\n\nWhy: ")
+    why, _, advice = rest.partition("\nDo: ")
+    failure = type(f"{name.title().replace('_', '')}Failed", (CheckFailed,), {"check": name, "__module__": __name__})
+    return Check(name, judge, *(" ".join(part.split()) for part in (demands, why, advice)), failure)
+
+
+CHECKS: dict[str, Check] = {
+    check.name: check
+    for check in map(
+        _row,
+        (
+            endings.finishes,
+            endings.expected_errors,
+            answers.right_answer,
+            answers.drift_caught,
+            answers.valid_accepted,
+            answers.error_channels,
+            retries.request_budget,
+            retries.retry_after,
+            retries.spend_cap,
+            retries.no_pointless_retry,
+            retries.backoff,
+            retries.unsafe_retry,
+            protocol.relists,
+            protocol.cancels,
+            endings.isolation,
+            protocol.traffic,
+            protocol.peer_duties,
+            endings.survives,
+            endings.cleans_up,
+            endings.never_blocks,
+            protocol.wire_valid,
+        ),
+    )
+}
+"""Every check by name, in the order of the reports."""
+
+
+def judge(run: Run, contract: Contract | None = None, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """The verdict of every check on a run: `"held"`, `"not exercised"` or a `Violation`.
+
+    Args:
+        run: What happened.
+        contract: What the client promises; the defaults when None.
+        names: Checks to ask; all when None.
+    """
+    facts, contract = Facts(run), contract or Contract()
+    return {name: CHECKS[name].judge(facts, contract) for name in (CHECKS if names is None else names)}
+
+
+__all__ = ["CHECKS", "HELD", "NOT_EXERCISED", "Check", "CheckFailed", "Facts", "Violation", "judge"]

@@ -1,0 +1,1 @@
+"""How client and fake server are joined."""

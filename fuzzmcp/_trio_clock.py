@@ -1,0 +1,234 @@
+"""Virtual time on trio: its own `MockClock`, which jumps when nothing is ready, and what trio has no public way to say.
+
+Everything private about trio is in `_seeded` and `_watch_trio_threads`; a test fails when trio changes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import math
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any, NoReturn, TypeVar, cast
+
+import trio
+import trio.testing
+
+from fuzzmcp import _patched_time
+from fuzzmcp._patched_time import UPTIME, Deadlock, Exhausted, Handle, Timeline, Worker, _here, _places
+
+T = TypeVar("T")
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Make trio's scheduler draw from `seed`. It is one for the process: runs in parallel threads share it."""
+    core = trio._core._run
+    names = ("_r", "_ALLOW_DETERMINISTIC_SCHEDULING")
+    before = [getattr(core, name) for name in names]
+    for name, value in zip(names, (random.Random(seed), True), strict=True):
+        setattr(core, name, value)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(core, name, value)
+
+
+@functools.cache
+def _watch_trio_threads() -> None:
+    """Count what trio's threads do, whoever asked for it: every way leads through its thread cache."""
+    cache = type(trio._core._thread_cache.THREAD_CACHE)
+    original = cache.start_thread_soon
+
+    def start_thread_soon(self: Any, fn: Callable[[], Any], deliver: Callable[[Any], object], name: Any = None) -> None:
+        place = _here()
+        if place is None:
+            return original(self, fn, deliver, name)
+        timeline, worker = place.timeline, Worker(place.timeline.watchdog, awaited=True)
+
+        def deliver_and_rest(outcome: Any) -> None:
+            try:
+                deliver(outcome)
+            finally:
+                timeline.post(timeline.delivered, worker)
+
+        timeline.hire(worker)
+        # A cached thread outlives the run, so it must not be taken for a thread that the client started.
+        del _places[get_ident()]
+        try:
+            return original(self, timeline.inside(worker, fn), deliver_and_rest, name)
+        finally:
+            _places[get_ident()] = place
+
+    _patched_time.replace_during_runs(cache, "start_thread_soon", start_thread_soon)
+
+
+@dataclass(eq=False)
+class _Timer:
+    """A scheduled callback."""
+
+    run: TrioRun
+    callback: Callable[[], None]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.run.set_alarm()
+
+
+class TrioRun(Timeline, trio.abc.Instrument):
+    """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
+
+    def __init__(self, watchdog: float, on_idle: Callable[[], None] | None, seed: int) -> None:
+        if trio.lowlevel.in_trio_run():
+            raise RuntimeError("trio is running on this thread, and trio cannot be nested: run the clock in a thread")
+        super().__init__(watchdog, on_idle)
+        _watch_trio_threads()
+        self._seed = seed
+        self._clock = trio.testing.MockClock(autojump_threshold=0)
+        self._read_clock = self._clock.current_time
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._sequence = itertools.count()
+        self._alarm: trio.CancelScope | None = None
+        self._result: Any = None
+        self._stepped = self._idle = self._asked = self._ended = False
+
+    def monotonic(self) -> float:
+        return UPTIME + self._read_clock()
+
+    def advance(self, seconds: float) -> None:
+        self._clock.jump(seconds)
+
+    def post(self, callback: Callable[..., object], *args: object) -> None:
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(callback, *args)
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
+        timer = _Timer(self, self.guarded(callback))
+        if when < math.inf:
+            due = self._read_clock() if when <= self.now() else when
+            heapq.heappush(self._timers, (due, next(self._sequence), timer))
+            self.set_alarm()
+        return timer
+
+    def fail(self, fault: BaseException) -> None:
+        super().fail(fault)
+        self.begin_drain()
+        self._scope.cancel()
+
+    def changed(self) -> None:
+        threshold = math.inf if self.held(idle=self._idle) else 0.0
+        if self._clock.autojump_threshold != threshold:
+            self._clock.autojump_threshold = threshold
+
+    def drive(self, main: Callable[[], Awaitable[T]]) -> T | None:
+        with _seeded(self._seed):
+            try:
+                return trio.run(self._root, main, clock=self._clock, instruments=[self])
+            except trio.TrioInternalError as error:
+                if not isinstance(error.__cause__, Exhausted):
+                    raise
+                if self.fault is None and not self._ended:
+                    self.fault = Deadlock("a task does not end, though it was cancelled")
+                return cast("T | None", self._result)  # run() raises the fault
+
+    async def _root(self, main: Callable[[], Awaitable[T]]) -> T | None:
+        self._token = trio.lowlevel.current_trio_token()
+        with trio.CancelScope() as self._scope:  # cancelled by fail() only
+            trio.lowlevel.spawn_system_task(self._pump)
+            try:
+                self._result = await main()
+                self._ended = True
+            finally:
+                self.begin_drain()
+        return cast("T | None", self._result)
+
+    # -- the pump ------------------------------------------------------------------------------------------------------
+
+    def set_alarm(self) -> None:
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        if self._alarm is not None:
+            self._alarm.deadline = self._timers[0][0] if self._timers else math.inf
+
+    async def _pump(self) -> None:
+        while True:
+            with trio.CancelScope() as self._alarm:
+                self.set_alarm()
+                await trio.sleep_forever()
+            if self._asked:
+                self._asked = False
+                self.guarded(lambda: self.ask_idle(quiet_turns=2))()
+            now, due = self._read_clock(), []
+            while self._timers and self._timers[0][0] <= now:
+                due.append(heapq.heappop(self._timers)[2])
+            for timer in due:
+                if not timer.cancelled:
+                    timer.callback()
+
+    # -- trio tells what it does ---------------------------------------------------------------------------------------
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._stepped = True
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.turns += 1
+        self.waiting = timeout > 0
+        if self.turns > self.last_turn:
+            self._out_of_turns()
+        elif not self._stepped and not self.waiting:
+            self._quiet()
+        elif self._idle and self._stepped:
+            self._idle = False
+            self.changed()
+        self._stepped = False
+
+    def after_io_wait(self, timeout: float) -> None:
+        self.waiting = False
+
+    def _quiet(self) -> None:
+        """A whole turn passed with nothing to do: either the clock has just jumped, or nothing can happen any more."""
+        statistics = trio.lowlevel.current_statistics()
+        if statistics.seconds_to_next_deadline < math.inf:
+            if not self.draining:
+                self.last_turn = self.turns + _patched_time.SPIN
+            return
+        if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
+            return
+        if self.held(idle=True):
+            self._idle = True
+            self.changed()  # from the next turn on, trio waits in real time
+        elif self.draining:
+            self._give_up()
+        else:
+            self._wake_pump()
+
+    def _wake_pump(self) -> None:
+        self._asked = True
+        if self._alarm is not None:
+            self._alarm.deadline = -math.inf
+
+    def _out_of_turns(self) -> None:
+        if self.draining:
+            return self._give_up()
+        wait = trio.lowlevel.current_statistics().seconds_to_next_deadline
+        if wait == math.inf:
+            polls = f"the loop turned {_patched_time.SPIN} times with no timer set: something polls for ever"
+            return self.fail(Deadlock(polls))
+        self._clock.jump(max(wait, 0.0))
+        self.last_turn = self.turns + _patched_time.SPIN
+        return None
+
+    def _give_up(self) -> None:
+        """trio has no way to abandon a task that never ends; an exception from its clock ends the run at once."""
+
+        def current_time() -> NoReturn:
+            raise Exhausted
+
+        self._clock.current_time = current_time  # type: ignore[method-assign]

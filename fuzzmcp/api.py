@@ -1,0 +1,157 @@
+"""The public functions: drive one script, judge one run, and turn a broken promise into a failed test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fuzzmcp import checks as rules
+from fuzzmcp import tools as catalogue
+from fuzzmcp.case import Call, Case
+from fuzzmcp.checks import Violation
+from fuzzmcp.contract import Contract
+from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.harness import drive
+from fuzzmcp.script import Script
+from fuzzmcp.target import target_of
+from fuzzmcp.trace import Run
+
+Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
+
+
+def case_of(
+    script: str | Script = "",
+    *,
+    calls: Calls | None = None,
+    tools: Any = None,
+    protocol: str = DEFAULT_VERSION,
+    backend: str = "asyncio",
+) -> Case:
+    """A case from what people write.
+
+    Args:
+        script: The value of `FAULTS`.
+        calls: Calls as `Call`, as text (`'get_order(order_id="A1")'`) or as `(tool, arguments)`; None makes one call
+            of the first tool.
+        tools: A JSON file, tool definitions, or a catalogue; None is the bundled one.
+        protocol: The version that the fake server speaks.
+        backend: `asyncio` or `trio`.
+
+    Raises:
+        ScriptError, CaseError, ToolsError: Something in it cannot be used.
+
+    >>> str(case_of("429cap").calls[0])
+    'get_order(order_id="A1")'
+    """
+    parsed = script if isinstance(script, Script) else Script.parse(script)
+    loaded = catalogue.load(tools)
+    changes = any(action.name == "list_changed" for step in parsed.steps for action in step.actions)
+    return Case(
+        calls=tuple(map(_call, calls or ())),
+        script=parsed,
+        tools=loaded,
+        changed=catalogue.evolved(loaded) if changes else None,
+        protocol=protocol,
+        backend=backend,
+    )
+
+
+def _call(call: Call | str | tuple[str, Mapping[str, Any]]) -> Call:
+    if isinstance(call, str):
+        return Call.parse(call)
+    return call if isinstance(call, Call) else Call(*call)
+
+
+def run(
+    client: Any,
+    script: str | Script | Case = "",
+    *,
+    calls: Calls | None = None,
+    tools: str | Path | Any = None,
+    contract: Contract | None = None,
+    protocol: str = DEFAULT_VERSION,
+    backend: str = "asyncio",
+    quiet: bool = False,
+) -> Run:
+    """Drive a client through one script in virtual time and return what happened.
+
+    Works from plain code and from inside a test, also from a coroutine: the run has a loop of its own.
+
+    Args:
+        client: A client (an `@asynccontextmanager` function of the server that yields `call_tool`) or an agent (an
+            async function of the server).
+        script: The value of `FAULTS`, or a whole case.
+        calls: What to ask the client for; see `case_of`.
+        tools: The catalogue: a JSON file, tool definitions, or a server object, which then also gives the `ok` answers.
+        contract: What the client promises; its deadline also bounds the run.
+        protocol: The version that the fake server speaks.
+        backend: `asyncio` or `trio`.
+        quiet: Swallow what the client prints.
+
+    Raises:
+        ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
+
+    >>> from contextlib import asynccontextmanager
+    >>> from fuzzmcp.examples.sdk_client import connect
+    >>> run(connect, "hang").outcomes[0].status
+    'raised'
+    """
+    target, promised = target_of(client), contract or contract_of(client)
+    server = None
+    if tools is not None and not isinstance(tools, (str, Path, list, tuple, dict)):
+        from fuzzmcp.transports.front import Front, catalogue_of
+
+        server, tools = Front(tools), catalogue_of(tools)
+    if isinstance(script, Case):
+        case = script
+    else:
+        case = case_of(script, calls=calls, tools=tools, protocol=protocol, backend=backend)
+    return drive(case, target, promised.limits, front=server, quiet=quiet)
+
+
+def violations(
+    run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None
+) -> dict[str, Violation]:
+    """The checks that a run violated, each with its evidence.
+
+    >>> from fuzzmcp.examples.sdk_client import connect
+    >>> violations(globals()["run"](connect, "hang"))
+    {}
+    """
+    verdicts = rules.judge(run, contract, checks)
+    return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
+
+
+def check(
+    client: Any, script: str | Script | Case = "", *, checks: Iterable[str] | None = None, **options: Any
+) -> Run:
+    """Drive a client through one script and fail if it breaks a promise: a regression test in one line.
+
+    Args:
+        client: As for `run`.
+        script: As for `run`.
+        checks: Names of the checks to ask; all when None.
+        options: What else `run` takes.
+
+    Raises:
+        fuzzmcp.checks.CheckFailed: A check was violated; an `AssertionError`.
+
+    >>> from fuzzmcp.examples.careful_agent import connect
+    >>> check(connect, "429cap").outcomes[0].status
+    'returned'
+    """
+    contract = options.get("contract") or contract_of(client)
+    happened = run(client, script, **options)
+    for name, violation in violations(happened, contract, checks).items():
+        raise rules.CHECKS[name].failure(violation)
+    return happened
+
+
+def contract_of(client: Any) -> Contract:
+    """The contract that stands beside a client: `contract` in its module, or the defaults."""
+    function = getattr(client, "function", client)
+    module = sys.modules.get(getattr(function, "__module__", "") or "")
+    found = getattr(module, "contract", None)
+    return found if isinstance(found, Contract) else Contract()

@@ -1,0 +1,161 @@
+"""Checks on how calls and sessions end, and on what a fault does to everything else."""
+
+from __future__ import annotations
+
+from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds
+from fuzzmcp.contract import Contract
+from fuzzmcp.interpret import interpret
+from fuzzmcp.trace import PROBE, Event, Outcome
+
+
+def _of_call(facts: Facts, call: int) -> tuple[Event, ...]:
+    return tuple(e for e in facts.run.events if e.call == call and e.kind in ("start", "request", "cancel", "settle"))
+
+
+def finishes(facts: Facts, contract: Contract) -> Verdict:
+    """Every call settles within `contract.deadline` virtual seconds, and promptly once its caller cancels it.
+
+    Why: MCP, basic/lifecycle, timeouts: implementations SHOULD set a timeout for every request, and a maximum SHOULD
+    hold even when progress keeps coming. An idle loop without a timer proves that the client waits for ever.
+    Do: put a deadline around the whole call (all attempts, waits and hidden requests), and let cancellation through.
+    """
+    run = facts.run
+    if not run.connected and (run.idle or any(leak.kind == "shutdown" for leak in run.leaks)):
+        return Violation("connecting never came to an end", tuple(run.requests[:1]))
+    if run.stopped:
+        return NOT_EXERCISED
+    cancelled_at = {e.call: e.at for e in run.events if e.kind == "cancel"}
+    for outcome in run.outcomes:
+        call, took = outcome.call, outcome.ended - outcome.started
+        if outcome.status == "unfinished":
+            how = "waits for ever: nothing was left that could wake it" if run.idle else f"had not settled after {took:g} s"
+            return Violation(f"{facts.title(call)} {how}", _of_call(facts, call), call)
+        if took > contract.deadline:
+            message = f"{facts.title(call)} took {seconds(took)}; the contract allows {contract.deadline:g} s"
+            return Violation(message, _of_call(facts, call), call)
+        if outcome.ended - cancelled_at.get(call, outcome.ended) > contract.grace:
+            late = seconds(outcome.ended - cancelled_at[call])
+            return Violation(f"{facts.title(call)} went on for {late} after its caller cancelled it", _of_call(facts, call), call)
+    return held_if(facts.faulty and bool(run.outcomes))
+
+
+def expected_errors(facts: Facts, contract: Contract) -> Verdict:
+    """Only exception types that the contract accepts come out; a group is judged by its members.
+
+    Why: policy. Callers catch what is documented. A `KeyError` out of a drifted result, a `CancelledError` that nobody
+    asked for, or a `SystemExit` ends the program around the client.
+    Do: turn what the wire can do into errors of your own, and name them in the contract.
+    """
+    run = facts.run
+    for outcome in run.outcomes:
+        wrong = next((e for e in outcome.exceptions if not contract.accepts_error(e)), None)
+        if wrong is not None:
+            message = f"{facts.title(outcome.call)} raised {type(wrong).__name__}: {str(wrong)[:100]}"
+            return Violation(message, _of_call(facts, outcome.call), outcome.call)
+    if run.connect_error is not None and facts.faulty:
+        members = Outcome(0, "raised", 0, 0, error=run.connect_error).exceptions
+        wrong = next((e for e in members if not contract.accepts_error(e)), None)
+        if wrong is not None:
+            return Violation(f"the session raised {type(wrong).__name__}: {str(wrong)[:100]}", tuple(run.requests[-1:]))
+    return held_if(facts.faulty and (any(o.error for o in run.outcomes) or run.connect_error is not None))
+
+
+def survives(facts: Facts, contract: Contract) -> Verdict:
+    """A call made after the script works, on the same session.
+
+    Why: a fault ends one request, not the session (JSON-RPC 2.0 has no fatal errors). Not judged when the script closed
+    the transport, or changed the catalogue.
+    Do: keep the receive loop alive whatever a frame, a handler or a timeout does.
+    """
+    run = facts.run
+    changed = run.case.changed is not None and "list_changed" in facts.played_names
+    if run.probe is None or not facts.faulty or changed or "close" in facts.played_names:
+        return NOT_EXERCISED
+    reading = interpret(run.probe.value)
+    if run.probe.status == "returned" and not reading.is_error:
+        return held_if(True)
+    how = f"raised {type(run.probe.error).__name__}" if run.probe.error is not None else run.probe.status
+    how = "came back as an error" if run.probe.status == "returned" else how
+    return Violation(f"after the script, an ordinary call on the same session {how}", _of_call(facts, PROBE), PROBE)
+
+
+def cleans_up(facts: Facts, contract: Contract) -> Verdict:
+    """No task, stream or exception is left behind, and shutdown is bounded.
+
+    Why: policy. What one failed call leaves behind adds up over a day of calls, and an exception that nobody retrieves
+    is an error that nobody sees.
+    Do: own every task (a task group), await what you start, close what you open.
+    """
+    run = facts.run
+    leaks = [leak for leak in run.leaks if run.connected or leak.kind != "shutdown"]
+    if leaks and facts.faulty:
+        first = leaks[0]
+        what = {
+            "task": f"a task was left behind: {first.what}",
+            "stream": f"a stream was left open: {first.what}",
+            "exception": f"an exception was never retrieved: {first.what}",
+            "shutdown": first.what,
+        }[first.kind]
+        return Violation(what, run.events[-1:])
+    return held_if(facts.faulty and run.connected)
+
+
+def never_blocks(facts: Facts, contract: Contract) -> Verdict:
+    """The event loop is never blocked.
+
+    Why: policy. `time.sleep` in one call stops every other call, every timeout and every ping of the process.
+    Do: `await asyncio.sleep(…)`, and hand blocking work to a thread.
+    """
+    if facts.run.blocked:
+        first = facts.run.blocked[0]
+        if first.seconds == float("inf"):
+            message = f"the event loop never turned again: {first.where}"
+        else:
+            message = f"the event loop was blocked for {first.seconds:g} s by {first.where}"
+        return Violation(message, tuple(facts.run.requests[-1:]))
+    return held_if(facts.faulty)
+
+
+def isolation(facts: Facts, contract: Contract) -> Verdict:
+    """A fault on one call does not fail, cancel or delay another in flight.
+
+    Why: requests are independent (JSON-RPC 2.0); one slow customer must not stop the rest.
+    Do: no lock across an await of an answer, no shared task group that one failure cancels.
+    """
+    run = facts.run
+    shared = {"block", "close", "list_changed", "noise"} & facts.played_names
+    hit = {e.request.call for e in facts.exchanges if e.fault is not None}
+    hit |= {e.call for e in run.events if e.kind == "cancel"}
+    hidden = any(e.fault is not None and e.request.method != "tools/call" for e in facts.exchanges)
+    if run.role == "agent" or len(run.outcomes) < 2 or shared or hidden or run.stopped:
+        return NOT_EXERCISED
+    exercised = False
+    for outcome in run.outcomes:
+        others = [o for o in run.outcomes if o.call in hit and _overlap(o, outcome)]
+        if outcome.call in hit or not others:
+            continue
+        exercised = True
+        problem = _disturbed(facts, outcome, contract)
+        if problem:
+            message = f"{facts.title(outcome.call)} {problem} while only {facts.title(others[0].call)} met a fault"
+            return Violation(message, _of_call(facts, outcome.call), outcome.call)
+    return held_if(exercised)
+
+
+def _overlap(one: Outcome, other: Outcome) -> bool:
+    return one.started <= other.ended and other.started <= one.ended and one.call != other.call
+
+
+def _disturbed(facts: Facts, outcome: Outcome, contract: Contract) -> str:
+    if outcome.status != "returned":
+        return outcome.status if outcome.error is None else f"raised {type(outcome.error).__name__}"
+    exchange = facts.final(outcome.call)
+    if exchange is None or exchange.settled_by is None:
+        return ""
+    waited = exchange.at - outcome.started
+    if waited > contract.grace:
+        return f"was not sent for {seconds(waited)}"
+    late = outcome.ended - exchange.settled_by.at
+    return f"was held up for {seconds(late)}" if late > contract.grace else ""
+
+

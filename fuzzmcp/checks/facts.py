@@ -1,0 +1,190 @@
+"""What the checks want to know of a run, derived once: which answer met which request, and who gave up when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from fuzzmcp.faults import ANSWERS
+from fuzzmcp.interpret import Reading, interpret
+from fuzzmcp.script import Action
+from fuzzmcp.tools import Tool
+from fuzzmcp.trace import PROBE, Event, Outcome, Run
+
+HELD: Literal["held"] = "held"
+NOT_EXERCISED: Literal["not exercised"] = "not exercised"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken demand: one sentence, the call it is about, and the events that show it (the last one is the deed)."""
+
+    message: str
+    evidence: tuple[Event, ...] = ()
+    call: int | None = None
+
+
+Verdict = Violation | Literal["held", "not exercised"]
+
+
+def held_if(exercised: bool) -> Literal["held", "not exercised"]:
+    """The verdict of a check that found nothing wrong."""
+    return HELD if exercised else NOT_EXERCISED
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request of the client and what came back for it.
+
+    `settled_by` is the first response that carries its id as sent; `fault` the scripted answer that it met, or None.
+    """
+
+    request: Event
+    settled_by: Event | None
+    fault: Action | None
+    cancelled_by: Event | None
+
+    @property
+    def at(self) -> float:
+        return self.request.at
+
+    @property
+    def kind(self) -> str:
+        """How the answer must be taken, or the empty string where none settled the request."""
+        return self.settled_by.answer.kind if self.settled_by and self.settled_by.answer else ""
+
+    @property
+    def id(self) -> Any:
+        return self.request.frame["id"] if self.request.frame else None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One run, seen through its exchanges."""
+
+    run: Run
+
+    @cached_property
+    def position(self) -> dict[int, int]:
+        """Place of each event in the run, by the identity of the event."""
+        return {id(event): i for i, event in enumerate(self.run.events)}
+
+    def before(self, one: Event, other: Event) -> bool:
+        """Whether `one` happened before `other`, also at the same moment."""
+        return self.position[id(one)] < self.position[id(other)]
+
+    @cached_property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All requests of the client, in order."""
+        answers: dict[int, Event] = {}
+        cancels: dict[tuple[int, str], Event] = {}
+        faults: dict[int, Action] = {}
+        requests = {e.request: e for e in self.run.requests}
+        for event in self.run.events:
+            if event.kind == "deliver" and event.answer is not None and event.request in requests:
+                asked = requests[event.request].frame or {}
+                if event.frame is not None and _same_id(event.frame.get("id"), asked.get("id")):
+                    answers.setdefault(event.request, event)  # type: ignore[arg-type]
+            elif event.kind == "notify" and event.method == "notifications/cancelled" and event.frame:
+                params = event.frame.get("params")
+                name = params.get("requestId") if isinstance(params, dict) else None
+                cancels.setdefault((event.connection, repr(name)), event)
+        for serial, action in self.run.played:
+            if action.name in ANSWERS:
+                faults[serial] = action
+        return tuple(
+            Exchange(
+                request,
+                answers.get(serial),  # type: ignore[arg-type]
+                faults.get(serial),  # type: ignore[arg-type]
+                cancels.get((request.connection, repr((request.frame or {}).get("id")))),
+            )
+            for serial, request in requests.items()
+        )
+
+    @cached_property
+    def tool_calls(self) -> dict[int, tuple[Exchange, ...]]:
+        """The `tools/call` exchanges of each call, in order; the probe is not among them."""
+        grouped: dict[int, list[Exchange]] = {}
+        for exchange in self.exchanges:
+            call = exchange.request.call
+            if exchange.request.method == "tools/call" and call is not None and call != PROBE:
+                grouped.setdefault(call, []).append(exchange)
+        return {call: tuple(found) for call, found in grouped.items()}
+
+    def successive(self) -> Iterator[tuple[int, Exchange, Exchange]]:
+        """Each `tools/call` exchange with the next one of the same call."""
+        for call, exchanges in self.tool_calls.items():
+            for first, second in zip(exchanges, exchanges[1:], strict=False):
+                yield call, first, second
+
+    @cached_property
+    def outcomes(self) -> dict[int, Outcome]:
+        return {outcome.call: outcome for outcome in self.run.outcomes}
+
+    @cached_property
+    def readings(self) -> dict[int, Reading]:
+        """What each returned value says."""
+        return {o.call: interpret(o.value) for o in self.run.outcomes if o.status == "returned"}
+
+    @cached_property
+    def faulty(self) -> bool:
+        """Whether any part of the script really happened."""
+        return bool(self.run.played)
+
+    @cached_property
+    def played_names(self) -> frozenset[str]:
+        return frozenset(action.name for _, action in self.run.played)
+
+    def tool(self, exchange: Exchange) -> Tool | None:
+        """The tool that a `tools/call` request names."""
+        params = (exchange.request.frame or {}).get("params")
+        return self.run.case.tool(str(params.get("name"))) if isinstance(params, dict) else None
+
+    def title(self, call: int) -> str:
+        """How a sentence names a call."""
+        if call == PROBE:
+            return "the probe call"
+        if self.run.role == "client" and call < len(self.run.case.calls):
+            return self.run.case.calls[call].tool
+        exchanges = self.tool_calls.get(call)
+        params = (exchanges[0].request.frame or {}).get("params") if exchanges else None
+        return str(params.get("name", "the call")) if isinstance(params, dict) else "the agent"
+
+    def final(self, call: int) -> Exchange | None:
+        """The last `tools/call` exchange of a call."""
+        exchanges = self.tool_calls.get(call)
+        return exchanges[-1] if exchanges else None
+
+    def outcome_of(self, call: int) -> Outcome | None:
+        """The outcome that a call had a part in: an agent's run is one outcome for all its calls."""
+        return self.outcomes.get(0 if self.run.role == "agent" else call)
+
+    def in_time(self, exchange: Exchange, outcome: Outcome) -> bool:
+        """Whether the answer came while the client still waited for it; at the very moment of a timeout it did not."""
+        if exchange.settled_by is None:
+            return False
+        at = exchange.settled_by.at
+        cancel = exchange.cancelled_by
+        if cancel is not None and cancel.at <= at:
+            return False
+        if outcome.status == "cancelled" or outcome.ended < at:
+            return False
+        late = at > exchange.at and outcome.ended <= at and outcome.status == "raised"
+        return not (late and any(map(_is_timeout, outcome.exceptions)))
+
+
+def _same_id(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _is_timeout(error: BaseException) -> bool:
+    text = f"{type(error).__name__} {error}".lower()
+    return "timed out" in text or "timeout" in text
+
+
+def seconds(value: float) -> str:
+    """A duration for a sentence."""
+    return f"{value:.1f} s" if value >= 0.05 or value == 0 else f"{value:.3f} s"

@@ -1,0 +1,197 @@
+"""Checks on retrying: how often, how soon, and whether at all.
+
+Rate limits, retry-after, spend caps and backoff are nowhere in the MCP specification: these checks are policy.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from fuzzmcp.checks.facts import NOT_EXERCISED, Exchange, Facts, Verdict, Violation, held_if, seconds
+from fuzzmcp.contract import Contract
+from fuzzmcp.faults import ANSWERS
+from fuzzmcp.trace import Event
+
+_EPSILON = 1e-6
+_REFUSALS = (-32700, -32600, -32601, -32602)
+
+
+def _shown(first: Exchange, second: Exchange) -> tuple[Event, ...]:
+    return tuple(event for event in (first.request, first.settled_by, second.request) if event is not None)
+
+
+def request_budget(facts: Facts, contract: Contract) -> Verdict:
+    """At most `contract.max_requests` requests per call.
+
+    Why: policy. Retries multiply: a loop of 4 over an SDK's 3 is 12 requests on an API that is already overloaded.
+    Do: keep one retry layer, bound it, and switch the others off.
+    """
+    for call, exchanges in facts.tool_calls.items():
+        if len(exchanges) > contract.max_requests:
+            message = (
+                f"{facts.title(call)} cost {len(exchanges)} requests; the contract allows {contract.max_requests}"
+            )
+            return Violation(message, tuple(e.request for e in exchanges), call)
+    tempted = any(e.fault and e.kind != "success" for found in facts.tool_calls.values() for e in found)
+    return held_if(tempted)
+
+
+def retry_after(facts: Facts, contract: Contract) -> Verdict:
+    """No new request of a call before the moment that its rate limit named.
+
+    Why: policy. The server said when it will answer again; asking earlier is refused, and often counted.
+    Do: read the seconds of `retry-after` (they may be decimal), and wait at least that long or give up.
+    """
+    hinted = False
+    for call, exchanges in facts.tool_calls.items():
+        for exchange in exchanges:
+            answer = exchange.settled_by.answer if exchange.settled_by else None
+            if answer is None or not answer.hint:
+                continue
+            hinted = True
+            until = exchange.settled_by.at + answer.hint  # type: ignore[union-attr]
+            for other in exchanges:
+                early = facts.before(exchange.settled_by, other.request) and other.at < until - _EPSILON  # type: ignore[arg-type]
+                if early:
+                    waited = other.at - exchange.settled_by.at  # type: ignore[union-attr]
+                    message = f"{facts.title(call)} was sent again after {seconds(waited)}; retry-after said {answer.hint:g} s"
+                    return Violation(message, _shown(exchange, other), call)
+    return held_if(hinted)
+
+
+def spend_cap(facts: Facts, contract: Contract) -> Verdict:
+    """Nothing is sent again for a call whose spend cap was reached.
+
+    Why: policy. A spend cap carries no retry-after; no retry succeeds until access is restored.
+    Do: stop at the first such answer and tell the user.
+    """
+    capped = False
+    for call, exchanges in facts.tool_calls.items():
+        for first, second in zip(exchanges, exchanges[1:], strict=False):
+            if _is(first, "429cap"):
+                waited = seconds(second.at - first.settled_by.at)  # type: ignore[union-attr]
+                message = f"{facts.title(call)} was sent again {waited} after its spend cap was reached"
+                return Violation(message, _shown(first, second), call)
+        capped = capped or any(_is(e, "429cap") for e in exchanges)
+    return held_if(capped)
+
+
+def _is(exchange: Exchange, *names: str) -> bool:
+    return exchange.fault is not None and exchange.fault.name in names and exchange.settled_by is not None
+
+
+def no_pointless_retry(facts: Facts, contract: Contract) -> Verdict:
+    """Protocol errors and execution errors that are not transient are not retried.
+
+    Why: policy. The same request gets the same refusal: invalid params, an unknown tool, a failed validation. Codes
+    of the server's own trouble (-32603, -32000 and below) are left out, and so is a retry behind a fresh `tools/list`.
+    Do: retry only what is known to be transient; surface the rest at once.
+    """
+    refused = False
+    for exchanges in facts.tool_calls.values():
+        refused = refused or any(_refusal(e) for e in exchanges)
+    for call, first, second in facts.successive():
+        reason = _refusal(first)
+        if reason and not _listed_between(facts, first, second):
+            message = f"{facts.title(call)} was sent again after {reason}, which the same request meets again"
+            return Violation(message, _shown(first, second), call)
+    return held_if(refused)
+
+
+def _refusal(exchange: Exchange) -> str:
+    answer = exchange.settled_by.answer if exchange.settled_by else None
+    if answer is None or exchange.fault is None:
+        return ""
+    if answer.kind == "protocol_error" and answer.code in _REFUSALS:
+        return f"protocol error {answer.code}"
+    transient = "transient" in ANSWERS[exchange.fault.name].traits
+    if answer.kind == "execution_error" and not transient and exchange.fault.name != "429cap":
+        return "an execution error that is not transient"
+    return ""
+
+
+def _listed_between(facts: Facts, first: Exchange, second: Exchange) -> bool:
+    return any(
+        e.request.method == "tools/list"
+        and facts.before(first.request, e.request)
+        and facts.before(e.request, second.request)
+        for e in facts.exchanges
+    )
+
+
+def backoff(facts: Facts, contract: Contract) -> Verdict:
+    """From the third attempt on, the waits on transient errors without a hint grow.
+
+    Why: policy. Many clients that come back at a fixed interval keep an overloaded server overloaded.
+    Do: double the wait each time, up to a cap. A client that draws its waits at random says `jitter` in its contract;
+    then only waits of zero are held against it.
+    """
+    tried = False
+    for call, exchanges in facts.tool_calls.items():
+        waits: list[tuple[float, Exchange, Exchange]] = []
+        for first, second in pairwise(exchanges):
+            if not _unhinted(first):
+                waits = []
+                continue
+            waits.append((second.at - first.settled_by.at, first, second))  # type: ignore[union-attr]
+            tried = tried or len(waits) > 1
+            if len(waits) > 1 and not _grows([wait for wait, _, _ in waits], contract.jitter):
+                shown = ", ".join(seconds(wait) for wait, _, _ in waits)
+                message = f"{facts.title(call)} was sent again and again without growing waits: {shown}"
+                return Violation(message, tuple(e.request for _, _, e in waits), call)
+    return held_if(tried)
+
+
+def _unhinted(exchange: Exchange) -> bool:
+    """Whether the answer is a transient error that names no wait."""
+    answer = exchange.settled_by.answer if exchange.settled_by else None
+    if answer is None or exchange.fault is None or answer.hint is not None:
+        return False
+    return answer.kind == "execution_error" and "transient" in ANSWERS[exchange.fault.name].traits
+
+
+def _grows(waits: list[float], jitter: bool) -> bool:
+    last, before, first = waits[-1], waits[-2], waits[0]
+    if jitter:
+        return last > 0
+    capped = last == before and before > first
+    return last > before + _EPSILON or capped
+
+
+def unsafe_retry(facts: Facts, contract: Contract) -> Verdict:
+    """A tool not marked idempotent or read-only is not sent again after an ambiguous fault.
+
+    Why: policy, and the meaning of `idempotentHint` and `readOnlyHint`. When no answer came, the tool may have run: a
+    second refund is a second payment.
+    Do: retry such a tool only after an answer that says it did not run; otherwise surface the doubt.
+    """
+    doubtful = False
+    for exchanges in facts.tool_calls.values():
+        doubtful = doubtful or any(_in_doubt(facts, e, None) for e in exchanges)
+    for call, first, second in facts.successive():
+        if _in_doubt(facts, first, second):
+            fault = first.fault or "silence"
+            message = f"{facts.title(call)} may run twice: it was sent again after '{fault}', which does not say whether it ran"
+            return Violation(message, _shown(first, second), call)
+    return held_if(doubtful)
+
+
+def _in_doubt(facts: Facts, exchange: Exchange, following: Exchange | None) -> bool:
+    """Whether a call that must not run twice went without an answer (before the following request)."""
+    tool = facts.tool(exchange)
+    if tool is None or tool.repeatable or exchange.fault is None:
+        return False
+    settled = exchange.settled_by
+    late = settled is not None and following is not None and facts.before(following.request, settled)
+    return settled is None or late
+
+
+__all__ = [
+    "NOT_EXERCISED",
+    "backoff",
+    "no_pointless_retry",
+    "request_budget",
+    "retry_after",
+    "spend_cap",
+    "unsafe_retry",
+]

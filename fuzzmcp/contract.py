@@ -1,0 +1,71 @@
+"""What a client promises. Every default is a policy that a client may change, and says so in its contract."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from fuzzmcp.harness import Limits
+
+_MISTAKES: tuple[type[BaseException], ...] = (
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    StopAsyncIteration,
+    StopIteration,
+    TypeError,
+    UnicodeError,
+    ZeroDivisionError,
+)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What this client promises.
+
+    Args:
+        deadline: Virtual seconds within which every call settles.
+        max_requests: Requests that one call may cost.
+        accepts: Exception types, or their names, that may come out of a call. None accepts every `Exception` but those
+            that are programming mistakes (`TypeError`, `KeyError`, `AttributeError` …).
+        grace: Virtual seconds for what must follow promptly: settling after a cancellation, answering a ping.
+        max_frames: Messages that the client may send in one run.
+        shutdown: Virtual seconds that closing the session may take.
+        jitter: The client draws its waits at random, so that a later wait may be shorter than an earlier one.
+        protocol_errors_as_results: The client may hand a protocol error back as an error result instead of raising.
+
+    >>> Contract(deadline=60, max_requests=3).deadline
+    60
+    """
+
+    deadline: float = 300.0
+    max_requests: int = 4
+    accepts: tuple[type[BaseException] | str, ...] | None = None
+    grace: float = 5.0
+    max_frames: int = 1_000
+    shutdown: float = 60.0
+    jitter: bool = False
+    protocol_errors_as_results: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("deadline", "max_requests", "grace", "max_frames", "shutdown"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"contract: {name} must be above 0, not {getattr(self, name)!r}")
+
+    @property
+    def limits(self) -> Limits:
+        """Where the harness cuts a run short, so that a broken promise can still be seen."""
+        return Limits(self.deadline, self.max_frames, self.shutdown, self.grace)
+
+    def accepts_error(self, error: BaseException) -> bool:
+        """Whether this exception may come out of a call."""
+        if self.accepts is None:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            return isinstance(error, Exception) and not cancelled and not isinstance(error, _MISTAKES)
+        names = {kind.__name__ for kind in type(error).__mro__}
+        return any(kind in names if isinstance(kind, str) else isinstance(error, kind) for kind in self.accepts)

@@ -1,0 +1,491 @@
+"""Drives one case against one client in virtual time, and writes down what happened. It judges nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import io
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+
+from fuzzmcp.case import Call, Case
+from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.observe import CALL, Stacks, collected_logs
+from fuzzmcp.server import FakeServer
+from fuzzmcp.target import Target
+from fuzzmcp.trace import PROBE, Blocking, Leak, Outcome, Run
+from fuzzmcp.transports.memory import MemoryWire
+
+_SESSION = "session"
+_SETTLING = 1.0
+"""Virtual seconds that background tasks have to end after the session was closed."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a run may go before it is cut short.
+
+    Args:
+        deadline: Virtual seconds that a call may take; one that takes twice as long is given up.
+        frames: Messages that the client may send.
+        shutdown: Virtual seconds that closing the session may take.
+        grace: Virtual seconds between the last call and the probe, for what the client does in the background.
+        stall: Real seconds that the event loop may stand still.
+    """
+
+    deadline: float = 300.0
+    frames: int = 1_000
+    shutdown: float = 60.0
+    grace: float = 5.0
+    stall: float = 10.0
+
+
+class HarnessError(RuntimeError):
+    """fuzzmcp itself failed: never the client's fault."""
+
+
+def drive(
+    case: Case, target: Target, limits: Limits | None = None, *, front: Any = None, quiet: bool = False
+) -> Run:
+    """Run one case.
+
+    Args:
+        case: What to drive.
+        target: The client or agent.
+        limits: Where the run is cut short.
+        front: A real server behind the fake, as `fuzzmcp.transports.front.Front`.
+        quiet: Swallow what the client prints.
+
+    Raises:
+        HarnessError: fuzzmcp itself failed.
+        KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
+    """
+    session = _Session(case, target, limits or Limits(), front)
+    with _interrupts() as pressed, _prints(quiet), _collection_paused():
+        run = session.run()
+        if pressed():
+            raise KeyboardInterrupt
+        return run
+
+
+class _Session:
+    """The moving parts of one run. Everything in here ends with it."""
+
+    def __init__(self, case: Case, target: Target, limits: Limits, front: Any) -> None:
+        self.case, self.target, self.limits, self.front = case, target, limits, front
+        self.stacks = Stacks((target.file,) if target.file else ())
+        self.clock = VirtualClock(
+            case.backend,
+            seed=case.schedule,
+            watchdog=limits.stall,
+            on_idle=self.on_idle,
+            on_task=self.task_started,
+            on_exception=self.on_exception,
+        )
+        self.fake = FakeServer(case)
+        self.wire = MemoryWire(
+            self.fake,
+            self.clock,
+            self.stacks,
+            calls=case.calls if target.role == "client" else (),
+            frame_budget=limits.frames,
+            on_budget=self.budget_spent,
+            on_cancel=self.caller_cancels,
+            ask=front.call if front else None,
+        )
+        self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
+        self.outcomes: dict[int, Outcome] = {}
+        self.started: dict[int, float] = {}
+        self.finished: dict[Any, anyio.Event] = {}
+        self.cancelled: set[int] = set()
+        self.given_up: set[Any] = set()
+        self.tasks: Any = None
+        self.client_tasks: list[Any] = []
+        self.leaks: list[Leak] = []
+        self.connected = False
+        self.connect_error: BaseException | None = None
+        self.connect_traceback = ""
+        self.idle = False
+        self.stopped = ""
+        self.ended: float | None = None
+
+    # -- the run ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> Run:
+        with collected_logs(self.clock.now) as logs:
+            try:
+                self.clock.run(self.main)
+            except Deadlock:
+                self.idle = True
+                self.leaks.append(Leak("shutdown", "the session never closed: nothing was left that could happen"))
+            except (SystemExit, KeyboardInterrupt, LoopStalled) as error:
+                self.stopped = self.stopped or f"{type(error).__name__} escaped from a task of the client"
+                self.connect_error = self.connect_error or error
+            self.stacks.clear()
+            self.client_tasks.clear()
+            gc.collect(0)
+        calls = range(len(self.case.calls) if self.target.role == "client" else 1)
+        return Run(
+            case=self.case,
+            role=self.target.role,
+            events=tuple(self.wire.events),
+            outcomes=tuple(self.outcomes.get(n) or self.unfinished(n) for n in calls if n in self.started),
+            probe=self.outcomes.get(PROBE),
+            logs=tuple(logs),
+            leaks=tuple(self.leaks),
+            blocked=tuple(Blocking(b.at, b.seconds, b.where) for b in self.clock.blocked),
+            ended=self.clock.now() if self.ended is None else self.ended,
+            idle=self.idle,
+            stopped=self.stopped,
+            unreached=self.fake.unreached(),
+            undelivered=(*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held()),
+            played=self.played(),
+            connect_error=_bare(self.connect_error),
+            connect_traceback=self.connect_traceback,
+            connected=self.connected,
+        )
+
+    def played(self) -> tuple[tuple[int, Any], ...]:
+        seen = dict.fromkeys(self.fake.played)
+        for event in self.wire.events:
+            if event.action is not None and event.request is not None:
+                seen[(event.request, event.action)] = None
+        return tuple(sorted(seen, key=lambda pair: pair[0]))
+
+    def unfinished(self, call: int) -> Outcome:
+        return Outcome(call, "unfinished", self.started[call], self.clock.now())
+
+    async def main(self) -> None:
+        async with _task_group(self.case.backend) as self.tasks:
+            done = self.start(_SESSION, self.session)
+            await done.wait()
+            self.ended = self.clock.now()
+            await anyio.sleep(_SETTLING)
+            self.stage = "closed"
+            self.look_for_leaks()
+            self.tasks.cancel_all()
+
+    def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> anyio.Event:
+        """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
+        done = self.finished[key] = anyio.Event()
+
+        async def wrapped() -> None:
+            try:
+                await function()
+            finally:
+                done.set()
+
+        self.tasks.start(key, wrapped)
+        return done
+
+    async def session(self) -> None:
+        try:
+            await self.connect_and_call()
+        except BaseException as error:
+            if not self.stopped and _SESSION not in self.given_up:
+                self.connect_error = error
+                self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+    async def connect_and_call(self) -> None:
+        self.limit_session(2 * self.limits.deadline, "connecting")
+        opened = contextlib.nullcontext() if self.front is None else self.front.opened()
+        async with opened:
+            if self.target.role == "agent":
+                await self.run_agent()
+                return
+            async with self.target.function(self.wire) as call_tool:
+                self.connected = True
+                self.stage = "calling"
+                await self.workload(call_tool)
+                await anyio.sleep(self.limits.grace)
+                self.over()
+                await self.probe(call_tool)
+                self.stage = "closing"
+                self.limit_session(self.limits.shutdown, "closing")
+
+    async def run_agent(self) -> None:
+        self.connected = True
+        self.stage = "calling"
+
+        async def call(*_: Any) -> Any:
+            return await self.target.function(self.wire)
+
+        await self.call(0, None, call)
+        self.over()
+
+    async def workload(self, call_tool: Callable[..., Any]) -> None:
+        """Start every call at its time, or once the one before has settled, and wait for all."""
+        begin = self.clock.now()
+        waiting: list[anyio.Event] = []
+        for number, call in enumerate(self.case.calls):
+            if call.at is None:
+                for event in waiting:
+                    await event.wait()
+            elif begin + call.at > self.clock.now():
+                await anyio.sleep(begin + call.at - self.clock.now())
+            waiting.append(self.start(number, lambda n=number, c=call: self.call(n, c, call_tool)))  # type: ignore[misc]
+        for event in waiting:
+            await event.wait()
+
+    def over(self) -> None:
+        self.wire.note("over")
+        self.fake.over = True
+
+    async def probe(self, call_tool: Callable[..., Any]) -> None:
+        """One call more: a session must bear what the script did to it."""
+        if not self.wire.alive or self.stopped:
+            return
+        self.stage = "probing"
+        done = self.start(PROBE, lambda: self.call(PROBE, self.probe_call(), call_tool))
+        await done.wait()
+
+    def probe_call(self) -> Call:
+        first = self.case.calls[0]
+        tools = [tool for tool in self.case.tools if tool.repeatable]
+        if not tools or any(tool.name == first.tool for tool in tools):
+            return first
+        return Call(tools[0].name, tools[0].sample_arguments)
+
+    async def call(self, number: int, call: Call | None, call_tool: Callable[..., Any]) -> None:
+        """One call from start to end, with its outcome."""
+        CALL.set(number)
+        began = self.started[number] = self.clock.now()
+        self.wire.note("start", call=number)
+        self.clock.call_at(began + 2 * self.limits.deadline, lambda: self.give_up(number))
+        value, error = None, None
+        try:
+            value = await (call_tool(call.tool, dict(call.arguments)) if call else call_tool())
+        except BaseException as raised:
+            error = raised
+        if number not in self.outcomes:
+            self.outcomes[number] = self.outcome(number, began, value, error)
+            self.wire.note("settle", call=number)
+
+    def outcome(self, number: int, began: float, value: Any, error: BaseException | None) -> Outcome:
+        now = self.clock.now()
+        if number in self.given_up or isinstance(error, LoopStalled):
+            return Outcome(number, "unfinished", began, now)
+        if error is None:
+            return Outcome(number, "returned", began, now, value=value)
+        if number in self.cancelled and _is_cancellation(error, self.case.backend):
+            return Outcome(number, "cancelled", began, now)
+        places = [
+            f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+        ]
+        return Outcome(number, "raised", began, now, error=_bare(error), traceback="\n".join(places[-12:]))
+
+    # -- what can end it -------------------------------------------------------------------------------------------
+
+    def give_up(self, key: Any) -> None:
+        """Cancel a task that takes too long, and go on without it if it does not end soon."""
+        done = self.finished.get(key)
+        if key in self.given_up or (done is not None and done.is_set()):
+            return
+        self.given_up.add(key)
+        self.tasks.cancel(key)
+        if done is not None:
+            self.clock.call_at(self.clock.now() + self.limits.shutdown, done.set)
+
+    def limit_session(self, seconds: float, stage: str) -> None:
+        def too_long() -> None:
+            if self.stage == stage and not self.finished[_SESSION].is_set():
+                self.leaks.append(Leak("shutdown", f"{stage} took longer than {seconds:g} s"))
+                self.give_up(_SESSION)
+
+        self.clock.call_at(self.clock.now() + seconds, too_long)
+
+    def on_idle(self) -> None:
+        """Nothing is ready and no timer is set: someone waits for ever. Cancel the calls, then the session."""
+        self.idle = True
+        pending = [n for n in self.started if n not in self.outcomes and n not in self.given_up]
+        if pending:
+            for number in pending:
+                self.give_up(number)
+        elif _SESSION not in self.given_up and self.stage != "closed":
+            if self.stage == "closing":
+                self.leaks.append(Leak("shutdown", "the session never closed: nothing was left that could happen"))
+            self.give_up(_SESSION)
+
+    def budget_spent(self) -> None:
+        if not self.stopped:
+            self.stopped = f"the frame budget of {self.limits.frames:,} is spent"
+            for number in sorted(n for n in self.started if n not in self.outcomes):
+                self.give_up(number)
+            self.give_up(_SESSION)
+
+    def caller_cancels(self, call: int | None) -> None:
+        number = 0 if self.target.role == "agent" else call
+        if number is None or number not in self.started or number in self.outcomes or number in self.cancelled:
+            return
+        self.cancelled.add(number)
+        self.wire.note("cancel", call=number)
+        self.tasks.cancel(number if self.target.role == "client" else _SESSION)
+
+    # -- what is left behind ---------------------------------------------------------------------------------------
+
+    def task_started(self, task: Any, parent: Any) -> None:
+        self.stacks.task_started(task, parent)
+        if self.stage != "closed":
+            self.client_tasks.append(task)
+
+    def on_exception(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        what = f"{type(error).__name__}: {error}" if error is not None else ""
+        self.leaks.append(Leak("exception", f"{context.get('message', '')}: {what}".strip(": ")))
+
+    def look_for_leaks(self) -> None:
+        for task in self.client_tasks:
+            if not task.done() and not self.tasks.owns(task) and task is not _current():
+                self.leaks.append(Leak("task", _name(task)))
+        for number, (inbox, outbox) in enumerate(self.wire.streams):
+            if not outbox.closed or not inbox.closed:
+                self.leaks.append(Leak("stream", f"connection {number} was never closed"))
+
+
+class _AsyncioTasks:
+    """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Any, asyncio.Task[None]] = {}
+
+    def start(self, key: Any, function: Callable[[], Any]) -> None:
+        self._tasks[key] = asyncio.get_running_loop().create_task(function())
+
+    def cancel(self, key: Any) -> None:
+        if key in self._tasks:
+            self._tasks[key].cancel()
+
+    def cancel_all(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+    def owns(self, task: Any) -> bool:
+        return task in self._tasks.values()
+
+
+class _TrioTasks:
+    """Tasks in one nursery, each with a cancel scope of its own."""
+
+    def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
+        self._nursery, self._new_scope = nursery, scope
+        self._scopes: dict[Any, Any] = {}
+
+    def start(self, key: Any, function: Callable[[], Any]) -> None:
+        scope = self._scopes[key] = self._new_scope()
+
+        async def run() -> None:
+            with scope:
+                await function()
+
+        self._nursery.start_soon(run)
+
+    def cancel(self, key: Any) -> None:
+        if key in self._scopes:
+            self._scopes[key].cancel()
+
+    def cancel_all(self) -> None:
+        self._nursery.cancel_scope.cancel()
+
+    def owns(self, task: Any) -> bool:
+        return True
+
+
+@contextlib.asynccontextmanager
+async def _task_group(backend: str) -> Any:
+    if backend == "asyncio":
+        yield _AsyncioTasks()
+        return
+    import trio
+
+    async with trio.open_nursery() as nursery:
+        yield _TrioTasks(nursery, trio.CancelScope)
+
+
+def _current() -> Any:
+    return asyncio.current_task()
+
+
+def _name(task: Any) -> str:
+    coroutine = task.get_coro()
+    code = getattr(coroutine, "cr_code", None)
+    where = f" ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})" if code else ""
+    return f"{getattr(coroutine, '__qualname__', coroutine)}{where}"
+
+
+def _is_cancellation(error: BaseException, backend: str) -> bool:
+    if backend == "asyncio":
+        return isinstance(error, asyncio.CancelledError)
+    import trio
+
+    return isinstance(error, trio.Cancelled)
+
+
+def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:
+    """The exception without tracebacks, so that no frame of the run stays alive."""
+    if error is None or depth > 20:
+        return error
+    error.__traceback__ = None
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        _bare(other, depth + 1)
+    return error
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Tell the user's Ctrl-C from a KeyboardInterrupt that the client raises."""
+    pressed = False
+
+    def handler(number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: pressed
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield lambda: pressed
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _prints(quiet: bool) -> Iterator[None]:
+    if not quiet:
+        yield
+        return
+    before = sys.stdout, sys.stderr
+    sys.stdout = sys.stderr = io.StringIO()
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+@contextlib.contextmanager
+def _collection_paused() -> Iterator[None]:
+    """No collection during the run: its garbage stays young, so that one quick collection at its end finds it all.
+
+    Which run reports a forgotten exception would otherwise depend on the runs before it.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

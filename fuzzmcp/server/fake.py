@@ -1,0 +1,387 @@
+"""The fake server, sans-IO: a frame and a time in, timed deliveries out. No async, no I/O, no clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fuzzmcp.case import Case
+from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
+from fuzzmcp.script import OK, Action, Step
+from fuzzmcp.server import answers, catalogue, wire
+from fuzzmcp.server.answers import Asked, Reply
+from fuzzmcp.server.wire import Frame
+from fuzzmcp.trace import Answer
+
+_SCRIPT_METHOD = {wire_name: name for name, wire_name in METHODS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Something due at virtual second `at`: a frame, a raw line, the end of the stream, or the caller's cancellation.
+
+    `request` is the serial number of the request it belongs to, `action` the part of the script that caused it.
+    """
+
+    at: float
+    kind: Literal["frame", "line", "close", "cancel"]
+    connection: int
+    request: int
+    frame: Frame | None = None
+    line: str = ""
+    action: Action | None = None
+    answer: Answer | None = None
+
+
+@dataclass
+class _Session:
+    """One connection: what was negotiated on it, and which subscriptions are open."""
+
+    number: int
+    version: str
+    closed: bool = False
+    subscriptions: dict[Any, bool] = field(default_factory=dict)
+
+
+@dataclass
+class _Held:
+    """Deliveries that wait for the client's cancellation of their request, and the blocking that may delay them."""
+
+    serial: int
+    deliveries: list[Delivery]
+
+
+class FakeServer:
+    """Plays a case's script against one client.
+
+    >>> from fuzzmcp.script import Script
+    >>> server = FakeServer(Case(script=Script.parse("429@3")))
+    >>> call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_order", "arguments": {}}}
+    >>> [(d.at, d.frame["result"]["isError"]) for d in server.receive(call, now=10.0)]
+    [(13.0, True)]
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.over = False
+        self.serial = 0
+        self.played: list[tuple[int, Action]] = []
+        """Parts of the script that show in no delivery, carried out, with the serial of their request."""
+        self.undelivered: list[str] = []
+        self._sessions: list[_Session] = []
+        self._taken: dict[str, int] = {}
+        self._reached: set[int] = set()
+        self._held: dict[tuple[int, Any], _Held] = {}
+        self._blocks: list[tuple[float, float]] = []
+        self._changed_at: float | None = None
+
+    # -- what the transport calls ----------------------------------------------------------------------------------
+
+    def connect(self) -> int:
+        """Open a connection and return its number."""
+        self._sessions.append(_Session(len(self._sessions), self.case.protocol))
+        return len(self._sessions) - 1
+
+    def wants_ok(self, frame: Any) -> bool:
+        """Whether a real server behind the fake has to be asked for the `ok` answer to this frame, before `receive`."""
+        if not isinstance(frame, dict) or frame.get("method") != "tools/call":
+            return False
+        return self._peek("call").answer.name in ("ok", "wrongid", "strid", "batch", "truncated")
+
+    def receive(
+        self, frame: Any, now: float, connection: int = 0, ok_result: Frame | None = None
+    ) -> list[Delivery]:
+        """What the server does with one message of the client.
+
+        Args:
+            frame: The decoded JSON of the message.
+            now: Virtual second of its arrival.
+            connection: The number that `connect` returned.
+            ok_result: The result of a real server for this request.
+
+        Returns:
+            Deliveries in the order in which they are due.
+        """
+        while connection >= len(self._sessions):
+            self.connect()
+        session = self._sessions[connection]
+        if not isinstance(frame, dict) or session.closed:
+            return []
+        start = self._unblocked(now)
+        if "method" not in frame:
+            return []
+        if "id" not in frame:
+            return self._on_notification(session, frame, start)
+        self.serial += 1
+        return self._on_request(session, frame, start, ok_result)
+
+    def unreached(self) -> tuple[str, ...]:
+        """The steps of the script that no request took."""
+        return tuple(str(step) for i, step in enumerate(self.case.script.steps) if i not in self._reached)
+
+    def still_held(self) -> tuple[str, ...]:
+        """Parts of the script that waited for a cancellation which never came."""
+        return tuple(
+            f"{d.action or 'late'}: the client never cancelled request {held.serial} on the wire"
+            for held in self._held.values()
+            for d in held.deliveries
+        )
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def _peek(self, name: str) -> Step:
+        if self.over:
+            return Step(method=name)
+        return self.case.script.step_for(name, self._taken.get(name, 0))[1]
+
+    def _take(self, name: str) -> tuple[bool, Step]:
+        """The step for the next request of a script method, and whether the script really has it."""
+        if self.over:
+            return False, Step(method=name)
+        index = self._taken.get(name, 0)
+        self._taken[name] = index + 1
+        place, step = self.case.script.step_for(name, index)
+        if place is not None:
+            self._reached.add(place)
+        return place is not None, step
+
+    def _on_request(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> list[Delivery]:
+        name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
+        scripted, step = self._take(name) if name else (False, Step())
+        for extra in step.extras:
+            if extra.name == "block":
+                begin = start + _seconds(extra.at)
+                self._blocks.append((begin, begin + float(extra.value)))  # type: ignore[arg-type]
+        asked = self._asked(session, frame, start, ok_result)
+        answer = self._possible(step.answer, asked, name)
+        silently = (answer, *step.extras) if scripted else ()
+        self.played += [(self.serial, action) for action in silently if action.name in ("hang", "block")]
+        reply = answers.build(answer, asked)
+        deliveries = [
+            self._timed(d, session, start)
+            for d in self._sequence(session, frame, asked, answer, reply, step, scripted)
+        ]
+        self._hold(session, frame, [d for d in deliveries if d.at < 0])
+        return sorted((d for d in deliveries if d.at >= 0), key=lambda d: d.at)
+
+    def _possible(self, action: Action, asked: Asked, name: str | None) -> Action:
+        reason = why_inapplicable(action.name, name, asked.version) if name and action != OK else None
+        reason = reason or (answers.why_undeliverable(action, asked) if action != OK else None)
+        if reason is None:
+            return action
+        self.undelivered.append(reason)
+        return Action("ok", at=action.at)
+
+    def _asked(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> Asked:
+        params = frame.get("params")
+        params = params if isinstance(params, dict) else {}
+        tool, arguments, plain = None, None, None
+        if frame["method"] == "tools/call":
+            tool = next((t for t in self._tools(start) if t.name == params.get("name")), None)
+            given = params.get("arguments")
+            arguments = given if isinstance(given, dict) else {}
+            if tool is None:
+                plain = (wire.INVALID_PARAMS, f"Unknown tool: {params.get('name')}", None)
+        else:
+            plain = self._plain(session, frame["method"], params, start)
+        base = self.case.outputs.get(tool.name) if tool else None
+        return Asked(frame["id"], self.serial, session.version, tool, arguments, base, ok_result, plain)
+
+    def _tools(self, now: float) -> tuple[Any, ...]:
+        changed = self._changed_at is not None and now >= self._changed_at
+        return self.case.changed if changed and self.case.changed is not None else self.case.tools
+
+    def _plain(
+        self, session: _Session, method: Any, params: Frame, start: float
+    ) -> Frame | tuple[int, str | None, Any]:
+        """What `ok` means for every method but `tools/call`."""
+        stateless = era_of(self.case.protocol) == "stateless"
+        match method:
+            case "initialize" if stateless:
+                asked = params.get("protocolVersion")
+                data = {"supported": list(STATELESS_VERSIONS), "requested": str(asked)}
+                return wire.UNSUPPORTED_VERSION, None, data
+            case "initialize":
+                session.version = wire.negotiated(params.get("protocolVersion"), self.case.protocol)
+                return wire.initialize_result(session.version)
+            case "server/discover" if stateless:
+                return wire.discover_result(session.version)
+            case "tools/list":
+                return catalogue.page(self._tools(start), params.get("cursor"), session.version, self._listing())
+            case "subscriptions/listen" if stateless:
+                return {"_meta": {wire.META_SUBSCRIPTION: None}, "resultType": "complete"}
+            case "ping" if not stateless:
+                return {}
+            case "logging/setLevel" if not stateless:
+                return {}
+            case _:
+                return wire.METHOD_NOT_FOUND, None, None
+
+    def _listing(self) -> str:
+        """The listing mode of the `tools/list` request at hand: its step was already taken."""
+        taken = self._taken.get("list", 0) - 1
+        return "" if self.over else self.case.script.step_for("list", taken)[1].answer.name
+
+    # -- deliveries ------------------------------------------------------------------------------------------------
+
+    def _sequence(
+        self,
+        session: _Session,
+        frame: Frame,
+        asked: Asked,
+        answer: Action,
+        reply: Reply,
+        step: Step,
+        scripted: bool,
+    ) -> Iterator[Delivery]:
+        """Extras before the answer, the answer, extras after it; times are still relative to the request."""
+        listens = frame["method"] == "subscriptions/listen" and era_of(self.case.protocol) == "stateless"
+        own = answer if scripted and answer != OK else None
+        for extra in step.extras:
+            if extra.name == "orphan":
+                stray = answers.foreign(asked)
+                yield _delivery(extra.at, frame=stray.frame, action=extra, answer=stray.answer)
+            elif extra.name not in ("dup", "progress_after"):
+                yield from self._extra(session, frame, extra)
+        if listens and answer.name == "ok":
+            yield from self._acknowledge(session, frame)
+        else:
+            yield from _answer_deliveries(answer, reply, own)
+        for extra in step.extras:
+            at = extra.at if extra.at is not None else answer.at
+            if extra.name == "dup":
+                if reply.frame is None and reply.line is None:
+                    self.undelivered.append("dup: there is no answer to repeat")
+                else:
+                    yield _delivery(at, frame=reply.frame, line=reply.line or "", action=extra, answer=reply.answer)
+            elif extra.name == "progress_after":
+                yield _delivery(at, frame=wire.progress(_token(frame), 1), action=extra)
+
+    def _acknowledge(self, session: _Session, frame: Frame) -> Iterator[Delivery]:
+        """A `subscriptions/listen` stream opens with an acknowledgement and stays open."""
+        params = frame.get("params") or {}
+        wanted = params.get("notifications") if isinstance(params, dict) else None
+        tools = bool(isinstance(wanted, dict) and wanted.get("toolsListChanged"))
+        session.subscriptions[frame["id"]] = tools
+        yield _delivery(None, frame=wire.acknowledged(frame["id"], {"toolsListChanged": True} if tools else {}))
+
+    def _extra(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
+        method = _SCRIPT_METHOD[frame["method"]]
+        reason = why_inapplicable(extra.name, method, session.version)
+        if reason:
+            self.undelivered.append(reason)
+            return
+        match extra.name:
+            case "log":
+                yield from self._log(session, frame, extra)
+            case "progress":
+                for i in range(int(extra.value)):  # type: ignore[arg-type]
+                    at = extra.at if isinstance(extra.at, str) else _seconds(extra.at) + i
+                    yield _delivery(at, frame=wire.progress(_token(frame), i + 1), action=extra)
+            case "ping" | "sampling" | "elicit" | "roots":
+                request_id = f"server-{self.serial}-{extra.name}"
+                yield _delivery(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
+            case "noise":
+                yield _delivery(extra.at, line="WARNING: connection pool is full", action=extra)
+            case "list_changed":
+                yield from self._list_changed(session, extra)
+            case "server_cancel":
+                params = {"requestId": frame["id"], "reason": "the server gave up"}
+                yield _delivery(extra.at, frame=wire.notification("notifications/cancelled", params), action=extra)
+            case "cancel":
+                yield _delivery(extra.at, kind="cancel", action=extra)
+
+    def _log(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
+        params = frame.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        if era_of(session.version) == "stateless" and not (isinstance(meta, dict) and wire.META_LOG_LEVEL in meta):
+            self.undelivered.append("log: the request asked for no log level, so the server must not send any")
+        else:
+            yield _delivery(extra.at, frame=wire.log_message(), action=extra)
+
+    def _list_changed(self, session: _Session, extra: Action) -> Iterator[Delivery]:
+        if era_of(session.version) == "handshake":
+            yield _delivery(extra.at, frame=wire.list_changed(), action=extra)
+            return
+        subscribed = [request_id for request_id, tools in session.subscriptions.items() if tools]
+        if not subscribed:
+            self.undelivered.append("list_changed: the client has no open subscription for it")
+        for request_id in subscribed:
+            yield _delivery(extra.at, frame=wire.list_changed(request_id), action=extra)
+
+    def _timed(self, delivery: Delivery, session: _Session, start: float) -> Delivery:
+        """The delivery at its absolute time; one that waits for a cancellation keeps the time -1."""
+        at = delivery.at
+        if at >= 0:
+            at = start + at if delivery.kind == "cancel" else self._unblocked(start + at)
+            if delivery.kind == "close":
+                session.closed = True
+            if delivery.action is not None and delivery.action.name == "list_changed":
+                self._changed_at = at
+        return Delivery(
+            at,
+            delivery.kind,
+            session.number,
+            self.serial,
+            delivery.frame,
+            delivery.line,
+            delivery.action,
+            delivery.answer,
+        )
+
+    def _unblocked(self, at: float) -> float:
+        """The moment from `at` on at which the server next handles anything."""
+        for begin, end in sorted(self._blocks):
+            if begin <= at < end:
+                at = end
+        return at
+
+    # -- cancellation ----------------------------------------------------------------------------------------------
+
+    def _hold(self, session: _Session, frame: Frame, waiting: list[Delivery]) -> None:
+        if waiting:
+            self._held[(session.number, _hashable(frame["id"]))] = _Held(self.serial, waiting)
+
+    def _on_notification(self, session: _Session, frame: Frame, start: float) -> list[Delivery]:
+        params = frame.get("params")
+        if frame["method"] != "notifications/cancelled" or not isinstance(params, dict):
+            return []
+        held = self._held.pop((session.number, _hashable(params.get("requestId"))), None)
+        if held is None:
+            session.subscriptions.pop(_hashable(params.get("requestId")), None)
+            return []
+        released = []
+        for d in held.deliveries:
+            if d.action is not None and d.action.name == "list_changed":
+                self._changed_at = start
+            session.closed = session.closed or d.kind == "close"
+            released.append(Delivery(start, d.kind, d.connection, d.request, d.frame, d.line, d.action, d.answer))
+        return released
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, (str, int)) else repr(value)
+
+
+def _token(frame: Frame) -> Any:
+    params = frame.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return frame["id"] if token is None else token
+
+
+def _seconds(at: Any) -> float:
+    return float(at) if isinstance(at, (int, float)) else 0.0
+
+
+def _delivery(at: Any, kind: Any = None, *, frame: Frame | None = None, line: str = "", **parts: Any) -> Delivery:
+    kind = kind or ("line" if frame is None else "frame")
+    return Delivery(-1.0 if at == "cancel" else _seconds(at), kind, 0, 0, frame, line, **parts)
+
+
+def _answer_deliveries(answer: Action, reply: Reply, action: Action | None) -> Iterator[Delivery]:
+    if reply.closes:
+        yield _delivery(answer.at, kind="close", action=action)
+    elif reply.frame is not None or reply.line is not None:
+        yield _delivery(answer.at, frame=reply.frame, line=reply.line or "", action=action, answer=reply.answer)

@@ -1,0 +1,123 @@
+"""The client under test, named as `module:attr` or `path.py:attr`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fuzzmcp.faults import nearest
+
+
+class TargetError(Exception):
+    """A client that cannot be loaded, or is neither a client nor an agent."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The code under test.
+
+    `role` is `client` when `function(server)` is an async context manager of a `call_tool` (fuzzmcp makes the calls),
+    `agent` when it is a coroutine (it makes its own calls).
+    """
+
+    name: str
+    function: Callable[[Any], Any]
+    role: Literal["client", "agent"]
+
+    @property
+    def file(self) -> str | None:
+        """The real path of the file that defines it, where that is known."""
+        try:
+            path = inspect.getsourcefile(inspect.unwrap(self.function))
+        except TypeError:
+            return None
+        return os.path.realpath(path) if path else None
+
+
+def target_of(function: Any, name: str | None = None) -> Target:
+    """Classify a callable as client or agent.
+
+    Raises:
+        TargetError: It is neither, with what to change.
+
+    >>> async def agent(server): ...
+    >>> target_of(agent).role
+    'agent'
+    """
+    if isinstance(function, Target):
+        return function
+    name = name or getattr(function, "__qualname__", type(function).__name__)
+    if not callable(function):
+        raise TargetError(f"{name} is no client: expected a function that takes the server, found {type(function).__name__}")
+    inner = inspect.unwrap(getattr(function, "func", function))
+    if inspect.isasyncgenfunction(function):
+        raise TargetError(f"{name} is an async generator: decorate it with @contextlib.asynccontextmanager")
+    if inspect.iscoroutinefunction(inner):
+        return Target(name, function, "agent")
+    if inspect.isasyncgenfunction(inner) or hasattr(inner, "__aenter__"):
+        return Target(name, function, "client")
+    if inspect.isfunction(inner) and not inner.__code__.co_argcount:
+        raise TargetError(f"{name} takes no argument: a client is called with the server")
+    raise TargetError(
+        f"{name} is neither a client (an @asynccontextmanager function that yields call_tool) "
+        "nor an agent (an async function)"
+    )
+
+
+def load(text: str) -> Target:
+    """Import what `module:attr` or `path.py:attr` names.
+
+    Raises:
+        TargetError: It cannot be imported or found, or is no client; import errors of the module are its cause.
+    """
+    place, mark, attribute = text.rpartition(":")
+    if not mark or not place or not attribute:
+        raise TargetError(f"'{text}' names no client: expected MODULE:ATTR or PATH.py:ATTR")
+    module = _module(place)
+    value: Any = module
+    for part in attribute.split("."):
+        if not hasattr(value, part):
+            known = [name for name in vars(value) if not name.startswith("_")] if hasattr(value, "__dict__") else []
+            guess = nearest(part, known)
+            raise TargetError(f"{place} has no '{part}'" + (f"; did you mean '{guess}'?" if guess else ""))
+        value = getattr(value, part)
+    return target_of(value, text)
+
+
+def _module(place: str) -> Any:
+    try:
+        if place.endswith(".py") or os.sep in place:
+            return _from_file(Path(place))
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        return importlib.import_module(place)
+    except TargetError:
+        raise
+    except ModuleNotFoundError as error:
+        raise TargetError(f"cannot import {place}: {error}") from error
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise TargetError(f"cannot import {place}: {type(error).__name__}: {error}") from error
+
+
+def _from_file(path: Path) -> Any:
+    if not path.is_file():
+        raise TargetError(f"there is no file {path}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

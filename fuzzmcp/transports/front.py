@@ -1,0 +1,104 @@
+"""A real in-process server behind the fake: it gives the catalogue and the `ok` answers, the fake gives the faults.
+
+`MCPServer`/`Server` of SDK 2.x, `FastMCP`/`Server` of SDK 1.x, and `FastMCP` of the fastmcp package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fuzzmcp import tools as catalogue
+from fuzzmcp.clock import VirtualClock
+from fuzzmcp.observe import collected_logs
+
+
+class FrontError(Exception):
+    """An object that is no MCP server, or one that cannot list its tools."""
+
+
+class Front:
+    """The real server of one run.
+
+    Args:
+        server: The server object.
+    """
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._session: Any = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Connect to the server for the length of a run."""
+        async with _session(self._server) as self._session:
+            yield
+
+    async def call(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """The server's own result for a `tools/call`, or None where it refuses the request."""
+        try:
+            result = await self._session.call_tool(params.get("name"), params.get("arguments") or {})
+        except Exception as error:
+            return {"content": [{"type": "text", "text": f"{type(error).__name__}: {error}"}], "isError": True}
+        dumped: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {key: value for key, value in dumped.items() if key in ("content", "structuredContent", "isError")}
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """The server's tools as `tools/list` names them."""
+        listed = await self._session.list_tools()
+        return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in getattr(listed, "tools", listed)]
+
+
+def is_server(value: Any) -> bool:
+    """Whether an object looks like a server that can stand behind the fake."""
+    return any(kind.__name__ in ("FastMCP", "MCPServer", "Server") for kind in type(value).__mro__)
+
+
+def catalogue_of(server: Any) -> catalogue.Catalogue:
+    """The tools of a real server.
+
+    Raises:
+        FrontError: It is no server, or its tools cannot be listed.
+        fuzzmcp.tools.ToolsError: One of its tools cannot be used.
+    """
+    if not is_server(server):
+        raise FrontError(f"{type(server).__name__} is no MCP server: expected MCPServer, FastMCP or Server")
+    front = Front(server)
+    entries: list[dict[str, Any]] = []
+
+    async def ask() -> None:
+        async with front.opened():
+            entries.extend(await front.list_tools())
+
+    clock = VirtualClock()
+    try:
+        with collected_logs(clock.now):
+            clock.run(ask)
+    except Exception as error:
+        raise FrontError(f"the server's tools cannot be listed: {type(error).__name__}: {error}") from error
+    return catalogue.load(entries)
+
+
+def _session(server: Any) -> Any:
+    """A client session with the server, by its own library."""
+    module = type(server).__module__.partition(".")[0]
+    if module == "fastmcp":
+        return _fastmcp_session(server)
+    from fuzzmcp import _sdk
+
+    if _sdk.MAJOR >= 2:
+        from mcp import Client
+
+        return Client(server)
+    from mcp.shared.memory import create_connected_server_and_client_session
+
+    return create_connected_server_and_client_session(getattr(server, "_mcp_server", server))
+
+
+@contextlib.asynccontextmanager
+async def _fastmcp_session(server: Any) -> AsyncIterator[Any]:
+    import fastmcp
+
+    async with fastmcp.Client(server) as client:
+        yield client.session

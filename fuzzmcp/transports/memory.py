@@ -1,0 +1,247 @@
+"""The memory transport: the fake server runs inside the client's `send()`.
+
+No server task: answers that are due now are in the read stream before `send()` returns, later ones are timers. Streams
+are duck-typed as the SDK's own transports: `connect()` is an async context manager of `(read, write)`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from fuzzmcp import _sdk
+from fuzzmcp.case import Call
+from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.server import Delivery, FakeServer
+from fuzzmcp.trace import Event
+
+
+class Clock(Protocol):
+    """What the transport needs of the virtual clock."""
+
+    def now(self) -> float: ...
+    def call_at(self, when: float, callback: Callable[[], None]) -> Any: ...
+
+
+class Inbox:
+    """The client's read stream."""
+
+    def __init__(self) -> None:
+        self._items: deque[Any] = deque()
+        self._news: anyio.Event | None = None
+        self._ended = False
+        self.closed = False
+
+    def put(self, item: Any) -> None:
+        self._items.append(item)
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing follows: the server closed the stream."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+    async def receive(self) -> Any:
+        while True:
+            if self.closed:
+                raise anyio.ClosedResourceError
+            if self._items:
+                return self._items.popleft()
+            if self._ended:
+                raise anyio.EndOfStream
+            if self._news is None:
+                self._news = anyio.Event()
+            await self._news.wait()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.closed = True
+        self._wake()
+
+    def __aiter__(self) -> Inbox:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Inbox:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+class Outbox:
+    """The client's write stream: sending runs the fake server."""
+
+    def __init__(self, wire: MemoryWire, connection: int, inbox: Inbox) -> None:
+        self._wire, self._connection, self._inbox = wire, connection, inbox
+        self.closed = False
+        self.broken = False
+
+    async def send(self, item: Any) -> None:
+        if self.closed:
+            raise anyio.ClosedResourceError
+        if self.broken:
+            raise anyio.BrokenResourceError
+        await self._wire.send(self._connection, _sdk.dump(item))
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._wire.hung_up(self._connection)
+
+    async def __aenter__(self) -> Outbox:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+class MemoryWire:
+    """Joins one fake server to one client, and records every frame with its virtual time.
+
+    Args:
+        fake: The server.
+        clock: The virtual clock.
+        stacks: Takes the client's code locations.
+        calls: The workload's calls, to find a request's call by its arguments when its context says nothing.
+        frame_budget: Frames that the client may send; `on_budget` is called once when they are used up, and the
+            sender never gets to send more.
+        on_cancel: Called when the script says that the caller cancels a call.
+        ask: Asks a real server behind the fake for a result.
+    """
+
+    def __init__(
+        self,
+        fake: FakeServer,
+        clock: Clock,
+        stacks: Stacks,
+        *,
+        calls: tuple[Call, ...] = (),
+        frame_budget: int = 1_000,
+        on_budget: Callable[[], None] = lambda: None,
+        on_cancel: Callable[[int | None], None] = lambda call: None,
+        ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]] | None = None,
+    ) -> None:
+        self.events: list[Event] = []
+        self.streams: list[tuple[Inbox, Outbox]] = []
+        self._fake, self._clock, self._stacks = fake, clock, stacks
+        self._calls, self._left = calls, frame_budget
+        self._on_budget, self._on_cancel, self._ask = on_budget, on_cancel, ask
+        self._call_of: dict[int, int | None] = {}
+        self._own_calls: dict[str, int] = {}
+
+    @property
+    def alive(self) -> bool:
+        """Whether the last connection is still open on both sides."""
+        return bool(self.streams) and not (self.streams[-1][1].broken or self.streams[-1][1].closed)
+
+    def connect(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
+        """A new connection to the same fake: what SDK 2.x calls a Transport."""
+        return self._connected()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[tuple[Inbox, Outbox]]:
+        connection = self._fake.connect()
+        inbox = Inbox()
+        outbox = Outbox(self, connection, inbox)
+        self.streams.append((inbox, outbox))
+        self.note("open", connection=connection)
+        try:
+            yield inbox, outbox
+        finally:
+            outbox.close()
+            inbox.close()
+
+    def note(self, kind: Any, **facts: Any) -> None:
+        """Record something that is no frame."""
+        self.events.append(Event(self._clock.now(), kind, **facts))
+
+    def hung_up(self, connection: int) -> None:
+        """The client closed its side."""
+        self.note("hang_up", connection=connection)
+
+    async def send(self, connection: int, frame: Any) -> None:
+        """One message of the client: record it, run the server, and deliver what is due."""
+        now = self._clock.now()
+        if not self._record_sent(connection, frame, now):
+            self._on_budget()
+            await anyio.sleep_forever()
+        result = None
+        if self._ask is not None and self._fake.wants_ok(frame):
+            result = await self._ask(frame["params"])
+        for delivery in self._fake.receive(frame, now, connection, result):
+            if delivery.at <= now:
+                self._deliver(delivery)
+            else:
+                self._clock.call_at(delivery.at, lambda d=delivery: self._deliver(d))  # type: ignore[misc]
+        await checkpoint()
+
+    def _record_sent(self, connection: int, frame: Any, now: float) -> bool:
+        self._left -= 1
+        if not isinstance(frame, dict):
+            self.events.append(Event(now, "junk", connection, CALL.get(), text=repr(frame)[:200]))
+        elif "method" not in frame:
+            self.events.append(Event(now, "reply", connection, CALL.get(), frame=frame))
+        elif "id" not in frame:
+            self.events.append(Event(now, "notify", connection, CALL.get(), frame=frame))
+        else:
+            serial = self._fake.serial + 1
+            call = self._call(frame)
+            self._call_of[serial] = call
+            site, loop = self._stacks.take(call if frame["method"] == "tools/call" else None, depth=4)
+            self.events.append(Event(now, "request", connection, call, serial, frame, site=site, loop=loop))
+        return self._left >= 0
+
+    def _call(self, frame: dict[str, Any]) -> int | None:
+        """The call of a request: from its context; an agent's own calls, and lost contexts, by tool and arguments."""
+        call = CALL.get()
+        params = frame.get("params")
+        if frame["method"] != "tools/call" or not isinstance(params, dict):
+            return call
+        if self._calls and call is not None:
+            return call
+        tool, arguments = params.get("name"), params.get("arguments") or {}
+        if self._calls:
+            same = [n for n, c in enumerate(self._calls) if c.tool == tool and dict(c.arguments) == arguments]
+            return same[0] if same else None
+        return self._own_calls.setdefault(f"{tool} {sorted(map(repr, arguments.items()))}", len(self._own_calls))
+
+    def _deliver(self, d: Delivery) -> None:
+        now, call = self._clock.now(), self._call_of.get(d.request)
+        if d.kind == "cancel":
+            self._on_cancel(call)
+            return
+        inbox, outbox = self.streams[d.connection]
+        if outbox.broken:
+            return
+        text = d.line if d.kind == "line" else ""
+        kind: Any = "close" if d.kind == "close" else "deliver"
+        self.events.append(Event(now, kind, d.connection, call, d.request, d.frame, text, d.action, d.answer))
+        match d.kind:
+            case "close":
+                outbox.broken = True
+                inbox.end()
+            case "line":
+                inbox.put(_sdk.parse_line(d.line))
+            case _:
+                inbox.put(_sdk.parse_frame(d.frame or {}))
