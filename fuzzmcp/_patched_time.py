@@ -19,7 +19,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import get_ident
 from types import FrameType
@@ -63,6 +63,10 @@ class Exhausted(BaseException):
     """Ends a teardown that would never end by itself. Never leaves `VirtualClock.run`."""
 
 
+class RunOver(SystemExit):
+    """Ends a thread that sleeps when its run ends: `while True: time.sleep(1)` would go on for ever."""
+
+
 class Handle(Protocol):
     """A scheduled callback."""
 
@@ -79,13 +83,14 @@ class Worker:
     awaited: bool = False  # its result is not delivered yet
     running: bool = False
     asleep: bool = False  # in a virtual time.sleep, or waiting for something that the loop has to do
-    given_up: bool = False
+    dismissed: bool = False  # a thread of a pool: idle is its natural state, only its jobs count
     waits_for: Future[Any] | None = None
 
     def holds(self, idle: bool) -> bool:
-        if self.asleep or self.given_up or (self.daemon and not idle):
+        if self.asleep or self.dismissed or (self.daemon and not idle):
             return False
-        return self.awaited or self.running
+        # Who was given up on gets a last chance before a deadlock is declared: something may have set it going again.
+        return (self.awaited or self.running) and self.patience > (-GRACE if idle else 0)
 
 
 class Timeline(ABC):
@@ -103,6 +108,7 @@ class Timeline(ABC):
         self.turns = 0
         self.last_turn = SPIN
         self.waiting = False  # in real time, for a worker
+        self.idle = False  # while waiting: but for the workers, nothing could happen any more
         self.draining = False
         self.over = False
         self.struck = False
@@ -142,7 +148,7 @@ class Timeline(ABC):
     def ask_idle(self, quiet_turns: int) -> None:
         """Tell `on_idle`; raise Deadlock if it was told `quiet_turns` ago and nothing came of it."""
         if self._on_idle is None or self.turns == self._idle_turn + quiet_turns:
-            stuck = sum(worker.given_up and worker.running for worker in self.workers)
+            stuck = sum(worker.running and not worker.dismissed for worker in self.workers if worker.patience <= 0)
             raise Deadlock(
                 "nothing is ready, no timer is set and no thread is at work: this waits for ever"
                 + (f" ({stuck} threads were given up on: they did nothing in real time)" if stuck else "")
@@ -200,12 +206,12 @@ class Timeline(ABC):
         bell = threading.Event()
         with self._lock:
             if self.over:
-                raise SystemExit("the run is over")
+                raise RunOver
             self._bells.add(bell)
         self.post(self._put_to_sleep, worker, seconds, bell)
         bell.wait()
         if self.over:
-            raise SystemExit("the run is over")  # silent in a thread; `while True: time.sleep(1)` would go on for ever
+            raise RunOver
 
     def _put_to_sleep(self, worker: Worker, seconds: float, bell: threading.Event) -> None:
         def wake() -> None:
@@ -234,7 +240,7 @@ class Timeline(ABC):
                 return func(*args)
             before = _places.get(ident)
             if before is not None and before.worker is not None:
-                before.worker.given_up = True  # a pool's thread: idle is its natural state, only its jobs count
+                before.worker.dismissed = True
             worker.running = True
             _places[ident] = Place(self, worker)
             try:
@@ -264,10 +270,9 @@ class Timeline(ABC):
     def charge(self, seconds: float) -> None:
         """The watchdog saw the loop stand still for `seconds` more."""
         for worker in tuple(self.workers):
-            if worker.holds(idle=True):
+            if worker.holds(self.idle):
                 worker.patience -= seconds
-                if worker.patience <= 0:
-                    worker.given_up = True
+                if not worker.holds(self.idle):
                     self.post(self.changed)
 
     def wait_for(self, worker: Worker, future: Future[Any]) -> None:
@@ -296,6 +301,14 @@ def _here() -> Place | None:
     if place.worker is not None and asyncio.events._get_running_loop() is not None:
         return None  # a second event loop, in a thread of the client: its selector waits in real time
     return place
+
+
+def find(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+    """The first `kind` in an exception, its groups and its causes."""
+    if error is None or isinstance(error, kind):
+        return error
+    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return next(filter(None, (find(member, kind) for member in (*members, error.__cause__))), None)
 
 
 def _where(frame: FrameType | None) -> str:
@@ -354,7 +367,8 @@ def _start(thread: threading.Thread) -> None:
 
     def run() -> None:
         del thread.run
-        work()
+        with suppress(RunOver):
+            work()
 
     thread.run = run  # type: ignore[method-assign]
     timeline.hire(worker)

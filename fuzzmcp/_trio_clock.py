@@ -1,6 +1,6 @@
-"""Virtual time on trio: its own `MockClock`, which jumps when nothing is ready, and what trio has no public way to say.
+"""Virtual time on trio: its own `MockClock`, which jumps when nothing is ready, and what trio cannot say in public.
 
-Everything private about trio is in `_seeded` and `_watch_trio_threads`; a test fails when trio changes it.
+Everything private about trio is in `_seeded`, `_watch_trio_threads` and `_throw_into`; tests fail when trio changes it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import trio
 import trio.testing
 
 from fuzzmcp import _patched_time
-from fuzzmcp._patched_time import UPTIME, Deadlock, Exhausted, Handle, Timeline, Worker, _here, _places
+from fuzzmcp._patched_time import UPTIME, Deadlock, Exhausted, Handle, Timeline, Worker, _here, _places, find
 
 T = TypeVar("T")
+
+_THROWS = 100
 
 
 @contextmanager
@@ -69,6 +71,17 @@ def _watch_trio_threads() -> None:
     _patched_time.replace_during_runs(cache, "start_thread_soon", start_thread_soon)
 
 
+def _throw_into(task: Any) -> None:
+    """Throw into the task and its descendants, shielded or not, as trio itself does with KeyboardInterrupt."""
+    for nursery in task.child_nurseries:
+        for child in tuple(nursery.child_tasks):
+            _throw_into(child)
+    if task._abort_func is not None:  # it waits for something
+        task._attempt_abort(_raise_exhausted)
+    elif task._next_send_fn is not None:  # it is about to run
+        task._next_send_fn, task._next_send = task.coro.throw, Exhausted()
+
+
 @dataclass(eq=False)
 class _Timer:
     """A scheduled callback."""
@@ -97,7 +110,8 @@ class TrioRun(Timeline, trio.abc.Instrument):
         self._sequence = itertools.count()
         self._alarm: trio.CancelScope | None = None
         self._result: Any = None
-        self._stepped = self._idle = self._asked = self._ended = False
+        self._throws = 0
+        self._stepped = self._asked = self._ended = False
 
     def monotonic(self) -> float:
         return UPTIME + self._read_clock()
@@ -123,7 +137,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         self._scope.cancel()
 
     def changed(self) -> None:
-        threshold = math.inf if self.held(idle=self._idle) else 0.0
+        threshold = math.inf if self.held(idle=self.idle) else 0.0
         if self._clock.autojump_threshold != threshold:
             self._clock.autojump_threshold = threshold
 
@@ -131,8 +145,8 @@ class TrioRun(Timeline, trio.abc.Instrument):
         with _seeded(self._seed):
             try:
                 return trio.run(self._root, main, clock=self._clock, instruments=[self])
-            except trio.TrioInternalError as error:
-                if not isinstance(error.__cause__, Exhausted):
+            except BaseException as error:
+                if find(error, Exhausted) is None:
                     raise
                 if self.fault is None and not self._ended:
                     self.fault = Deadlock("a task does not end, though it was cancelled")
@@ -140,12 +154,13 @@ class TrioRun(Timeline, trio.abc.Instrument):
 
     async def _root(self, main: Callable[[], Awaitable[T]]) -> T | None:
         self._token = trio.lowlevel.current_trio_token()
+        self._main = trio.lowlevel.current_task()
         with trio.CancelScope() as self._scope:  # cancelled by fail() only
             trio.lowlevel.spawn_system_task(self._pump)
             try:
                 self._result = await main()
-                self._ended = True
             finally:
+                self._ended = True
                 self.begin_drain()
         return cast("T | None", self._result)
 
@@ -184,8 +199,8 @@ class TrioRun(Timeline, trio.abc.Instrument):
             self._out_of_turns()
         elif not self._stepped and not self.waiting:
             self._quiet()
-        elif self._idle and self._stepped:
-            self._idle = False
+        elif self.idle and self._stepped:
+            self.idle = False
             self.changed()
         self._stepped = False
 
@@ -202,7 +217,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
             return
         if self.held(idle=True):
-            self._idle = True
+            self.idle = True
             self.changed()  # from the next turn on, trio waits in real time
         elif self.draining:
             self._give_up()
@@ -226,9 +241,16 @@ class TrioRun(Timeline, trio.abc.Instrument):
         return None
 
     def _give_up(self) -> None:
-        """trio has no way to abandon a task that never ends; an exception from its clock ends the run at once."""
+        """Cancelling did not help: throw an exception into each task of `main`, as often as it takes, but not for ever.
 
-        def current_time() -> NoReturn:
-            raise Exhausted
+        The last resort, an exception from trio's clock, ends any run at once, and leaves its tasks as garbage.
+        """
+        self._throws += 1
+        if self._throws > _THROWS or self._ended:
+            self._clock.current_time = _raise_exhausted  # type: ignore[method-assign]
+        else:
+            _throw_into(self._main)
 
-        self._clock.current_time = current_time  # type: ignore[method-assign]
+
+def _raise_exhausted() -> NoReturn:
+    raise Exhausted

@@ -14,7 +14,7 @@ import math
 import selectors
 import sys
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import Context
@@ -31,6 +31,7 @@ from fuzzmcp._patched_time import (
     LoopStalled,
     Timeline,
     Worker,
+    find,
     virtual_time,
 )
 
@@ -99,6 +100,7 @@ class VirtualClock:
         self._backend, self._seed, self._watchdog = backend, seed, watchdog
         self._on_idle, self._on_task, self._on_exception = on_idle, on_task, on_exception
         self._timeline: Timeline | None = None
+        self._ended = 0.0
 
     def run(self, main: Callable[[], Awaitable[T]]) -> T:
         """Call `main` on a fresh loop that begins at virtual 0.0, drive it to its end, and leave nothing behind.
@@ -112,7 +114,7 @@ class VirtualClock:
             RuntimeError: this clock is running, or the backend is trio, and trio runs on this thread or is missing.
             BaseException: whatever `main`, `on_idle` or a callback of `call_at` raised.
         """
-        if self._timeline is not None and not self._timeline.over:
+        if self._timeline is not None:
             raise RuntimeError("this clock is running already: make one VirtualClock for each run at a time")
         with _outside_of_any_loop():
             timeline, drive = self._prepare()
@@ -121,17 +123,19 @@ class VirtualClock:
                 with virtual_time(timeline):
                     result = drive(main)
             except BaseException as error:
-                verdict = timeline.fault if timeline.fault is not None else _find_stall(error)
+                verdict = timeline.fault if timeline.fault is not None else find(error, LoopStalled)
                 if verdict is None or verdict is error:
                     raise
                 raise verdict from error
+            finally:
+                self._ended, self._timeline = timeline.now(), None  # and nothing of the run is kept alive
         if timeline.fault is not None:
             raise timeline.fault
         return cast(T, result)
 
     def now(self) -> float:
         """Virtual seconds since `run` began; after it, when it ended."""
-        return 0.0 if self._timeline is None else self._timeline.now()
+        return self._ended if self._timeline is None else self._timeline.now()
 
     def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
         """Call `callback` on the loop's thread at virtual `when`, or at the next turn if that is not in the future.
@@ -151,7 +155,7 @@ class VirtualClock:
             >>> clock.run(main)
             2.5
         """
-        if self._timeline is None or self._timeline.over:
+        if self._timeline is None:
             raise RuntimeError("VirtualClock.call_at needs an active run")
         return self._timeline.call_at(when, callback)
 
@@ -189,13 +193,6 @@ def _outside_of_any_loop() -> Iterator[None]:
         asyncio.events._set_running_loop(loop)
         if loop is not None and task is not None:
             asyncio.tasks._enter_task(loop, task)
-
-
-def _find_stall(error: BaseException) -> LoopStalled | None:
-    if isinstance(error, LoopStalled):
-        return error
-    members: Iterable[BaseException] = getattr(error, "exceptions", ())
-    return next(filter(None, map(_find_stall, members)), None)
 
 
 # -- asyncio -----------------------------------------------------------------------------------------------------------
@@ -299,7 +296,8 @@ class _AsyncioRun(Timeline):
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
         """Nothing is ready: wait for a worker, or jump, or be idle."""
         due = self.loop.next_due()
-        if due > self.uptime and self.held(idle=due == math.inf):
+        self.idle = due == math.inf
+        if due > self.uptime and self.held(idle=self.idle):
             self.waiting = True
             try:
                 return select(None)
@@ -365,6 +363,10 @@ class _Loop(asyncio.SelectorEventLoop):
                 self._full = max(64, 2 * len(self._timers))
             heapq.heappush(self._timers, (when, next(self._sequence), timer))
         return timer
+
+    def close(self) -> None:
+        self._timers.clear()
+        super().close()
 
     def next_due(self) -> float:
         while self._timers and self._timers[0][2].cancelled():

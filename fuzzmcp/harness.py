@@ -237,7 +237,7 @@ class _Session:
 
     def over(self) -> None:
         self.wire.note("over")
-        self.fake.over = True
+        self.fake.finish()
 
     async def probe(self, call_tool: Callable[..., Any]) -> None:
         """One call more: a session must bear what the script did to it."""

@@ -38,11 +38,14 @@ def held_if(exercised: bool) -> Literal["held", "not exercised"]:
 class Exchange:
     """One request of the client and what came back for it.
 
-    `settled_by` is the first response that carries its id as sent; `fault` the scripted answer that it met, or None.
+    `settled_by` is the first response that carries its id as sent. `nearly_by` is a response that only a lenient client
+    takes for its own (the id as a string, the answer in a batch): it proves nothing either way. `fault` is the scripted
+    answer that the request met, or None.
     """
 
     request: Event
     settled_by: Event | None
+    nearly_by: Event | None
     fault: Action | None
     cancelled_by: Event | None
 
@@ -79,14 +82,17 @@ class Facts:
     def exchanges(self) -> tuple[Exchange, ...]:
         """All requests of the client, in order."""
         answers: dict[int, Event] = {}
+        nearly: dict[int, Event] = {}
         cancels: dict[tuple[int, str], Event] = {}
         faults: dict[int, Action] = {}
         requests = {e.request: e for e in self.run.requests}
         for event in self.run.events:
             if event.kind == "deliver" and event.answer is not None and event.request in requests:
                 asked = requests[event.request].frame or {}
-                if event.frame is not None and _same_id(event.frame.get("id"), asked.get("id")):
-                    answers.setdefault(event.request, event)  # type: ignore[arg-type]
+                same = event.frame is not None and _same_id(event.frame.get("id"), asked.get("id"))
+                place = answers if same else nearly
+                if not event.answer.foreign:
+                    place.setdefault(event.request, event)  # type: ignore[arg-type]
             elif event.kind == "notify" and event.method == "notifications/cancelled" and event.frame:
                 params = event.frame.get("params")
                 name = params.get("requestId") if isinstance(params, dict) else None
@@ -98,6 +104,7 @@ class Facts:
             Exchange(
                 request,
                 answers.get(serial),  # type: ignore[arg-type]
+                nearly.get(serial),  # type: ignore[arg-type]
                 faults.get(serial),  # type: ignore[arg-type]
                 cancels.get((request.connection, repr((request.frame or {}).get("id")))),
             )

@@ -111,7 +111,8 @@ def _given_up(facts: Facts, exchange: Exchange) -> Event | None:
     moved_on = [e for e in facts.run.events if e.kind in ("request", "settle") and e.call == call]
     moved_on = [e for e in moved_on if facts.before(request, e) and e.method in ("tools/call", "")]
     for event in moved_on:
-        answered = exchange.settled_by is not None and exchange.settled_by.at <= event.at
+        came = [e.at for e in (exchange.settled_by, exchange.nearly_by) if e is not None]
+        answered = bool(came) and min(came) <= event.at
         hung_up = any(e.kind == "hang_up" and facts.before(e, event) for e in facts.run.events)
         return None if answered or hung_up else event
     return None

@@ -75,6 +75,7 @@ class FakeServer:
         self._held: dict[tuple[int, Any], _Held] = {}
         self._blocks: list[tuple[float, float]] = []
         self._changed_at: float | None = None
+        self._asked_client = 0
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
@@ -115,6 +116,11 @@ class FakeServer:
             return self._on_notification(session, frame, start)
         self.serial += 1
         return self._on_request(session, frame, start, ok_result)
+
+    def finish(self) -> None:
+        """The script is over: from now on every request is answered at once, as `ok`."""
+        self.over = True
+        self._blocks.clear()
 
     def unreached(self) -> tuple[str, ...]:
         """The steps of the script that no request took."""
@@ -280,7 +286,8 @@ class FakeServer:
                     at = extra.at if isinstance(extra.at, str) else _seconds(extra.at) + i
                     yield _delivery(at, frame=wire.progress(_token(frame), i + 1), action=extra)
             case "ping" | "sampling" | "elicit" | "roots":
-                request_id = f"server-{self.serial}-{extra.name}"
+                self._asked_client += 1
+                request_id = f"server-{self._asked_client}"
                 yield _delivery(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
             case "noise":
                 yield _delivery(extra.at, line="WARNING: connection pool is full", action=extra)

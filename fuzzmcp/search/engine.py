@@ -1,0 +1,332 @@
+"""The search: calibrate, sweep, fuzz; each violation shrinks, is made minimal, and is set aside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+
+from fuzzmcp.case import Case
+from fuzzmcp.checks import CHECKS, Violation, judge
+from fuzzmcp.contract import Contract
+from fuzzmcp.harness import drive
+from fuzzmcp.script import Action, Script, Step
+from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of
+from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
+from fuzzmcp.search.sweep import sweep
+from fuzzmcp.strategies import cases
+from fuzzmcp.target import Target
+from fuzzmcp.trace import Run
+
+_BATCH = 200
+_REPLAYS = 3
+_GRACE = 0.2
+"""The part of the budget by which a violation that is being made minimal may overrun it."""
+_SWEEP_SHARE = 0.6
+"""The part of the budget that the sweep may use: drawn cases must get their turn."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends.
+
+    Args:
+        runs: Real runs; None for no limit.
+        seconds: Real seconds; None for no limit.
+    """
+
+    runs: int | None = 2_000
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search is: what a progress display shows."""
+
+    phase: str
+    runs: int
+    findings: int
+    seconds: float
+    left: float | None
+
+
+@dataclass
+class Result:
+    """What a search brings home. `interrupted` says that the user ended it; `spent` names the budget that ran out."""
+
+    findings: list[Finding] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    runs: int = 0
+    seconds: float = 0.0
+    moments: tuple[float, ...] = ()
+    interrupted: bool = False
+    phase: str = ""
+
+
+class CannotRun(Exception):  # noqa: N818 - a verdict on the target, shown as it is
+    """The client fails before the first call although nothing is wrong with the server."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        error = run.connect_error
+        why = f"{type(error).__name__}: {error}" if error is not None else run.stopped or "it never gets ready"
+        super().__init__(f"the client fails before the first call, with no fault at all: {why}")
+
+
+class Search:
+    """One search over one client.
+
+    Args:
+        target: The client.
+        base: Tools, calls, protocol and backend that the cases start from.
+        contract: What the client promises.
+        seed: The same seed gives the same cases.
+        budget: When to stop.
+        checks: Names of the checks to ask; None for all.
+        on_progress: Called now and then.
+        front: A real server behind the fake.
+        quiet: Swallow what the client prints.
+        phases: Which of `calibrate`, `sweep`, `fuzz` to run.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        base: Case,
+        contract: Contract | None = None,
+        *,
+        seed: int = 0,
+        budget: Budget | None = None,
+        checks: Iterable[str] | None = None,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        front: Any = None,
+        quiet: bool = True,
+        phases: tuple[str, ...] = ("calibrate", "sweep", "fuzz"),
+    ) -> None:
+        self.target, self.base, self.contract = target, base, contract or Contract()
+        self.seed, self.budget = seed, budget or Budget()
+        self.checks = tuple(CHECKS if checks is None else checks)
+        self.result = Result()
+        self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
+        self._known: dict[str, dict[str, Violation]] = {}
+        self._aside: dict[str, list[Case]] = {}
+        self._began = 0.0
+        self._harness_error: Exception | None = None
+
+    def run(self) -> Result:
+        """Search until the budget is spent or the user interrupts.
+
+        Raises:
+            CannotRun: The client cannot be driven at all.
+        """
+        self._began = time.perf_counter()
+        result = self.result
+        try:
+            self._preflight()
+            for phase in self._phases:
+                result.phase = phase
+                getattr(self, f"_{phase}")()
+        except StopSearch:
+            pass
+        except KeyboardInterrupt:
+            result.interrupted = True
+        result.seconds = self._elapsed()
+        order = list(CHECKS)
+        result.findings.sort(key=lambda f: (order.index(f.check), complexity(f.case)))
+        return result
+
+    # -- phases ----------------------------------------------------------------------------------------------------
+
+    def _preflight(self) -> None:
+        case = replace(self.base, script=Script())
+        run = self._drive(case)
+        if not run.connected:
+            raise CannotRun(run)
+        self._consider(case)
+
+    def _calibrate(self) -> None:
+        """Learn when this client gives up by itself: delays are drawn around these moments."""
+        moments: set[float] = set()
+        for step in (Step(Action("hang")), Step(Action("hang"), count=None), Step(Action("hang"), method="list")):
+            case = with_script(self.base, Script((step,)))
+            moments |= set(_moments(self._drive(case)))
+        self.result.moments = tuple(sorted(moments))[:4]
+
+    def _sweep(self) -> None:
+        for case in sweep(self.base, self.result.moments):
+            if self._share_used() >= _SWEEP_SHARE and "fuzz" in self._phases:
+                return
+            self._consider(case)
+
+    def _fuzz(self) -> None:
+        strategy = cases(
+            self.base.tools, protocol=self.base.protocol, moments=self.result.moments, backend=self.base.backend
+        )
+        batch = 0
+        while not self._spent():
+            self._fuzz_batch(strategy, self.seed * 1_000_003 + batch)
+            batch += 1
+            self._report()
+
+    def _fuzz_batch(self, strategy: Any, batch_seed: int) -> None:
+        """One Hypothesis test run; each check's failures shrink by themselves, and the smallest of each is kept."""
+        best: dict[str, Case] = {}
+
+        def property_holds(case: Case) -> None:
+            if self._spent() or self._harness_error is not None:
+                return
+            try:
+                fresh = self._fresh(case)
+            except StopSearch:
+                return
+            except Exception as error:
+                self._harness_error = error
+                return
+            for name, violation in fresh.items():
+                if name not in best or complexity(case) < complexity(best[name]):
+                    best[name] = case
+                raise CHECKS[name].failure(violation)
+
+        test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
+        try:
+            test()
+        except Exception:
+            if not best:
+                raise
+        if self._harness_error is not None:
+            raise self._harness_error
+        for name in self.checks:
+            if name in best:
+                self._minimal(name, best[name])
+
+    # -- violations ------------------------------------------------------------------------------------------------
+
+    def _consider(self, case: Case) -> None:
+        if self._spent():
+            raise StopSearch
+        for name in self._fresh(case):
+            self._minimal(name, case)
+
+    def _fresh(self, case: Case) -> dict[str, Violation]:
+        """The violations of a case that no finding explains."""
+        return {
+            name: violation
+            for name, violation in self._violations(case).items()
+            if not any(self._explains(found, name, case) for found in self._aside.get(name, ()))
+        }
+
+    def _explains(self, found: Case, check: str, case: Case) -> bool:
+        """Whether a violation is one that was found before.
+
+        It is, when all fault kinds of the finding occur in the case, or when the finding's steps in place of the case's
+        violate the check as well: then the last pass would end there.
+        """
+        if bare(kinds_of(case)) >= bare(kinds_of(found)):
+            return True
+        faulty = [step for step in found.script.steps if not step.plain]
+        if len({replace(step, count=1) for step in faulty}) != 1 or self._spent():
+            return False
+        steps = tuple(
+            step if step.plain else replace(faulty[0], count=step.count, method=step.method)
+            for step in case.script.steps
+            if step.method in {s.method for s in faulty} or step.plain
+        )
+        other = with_script(case, Script(steps))
+        return steps != case.script.steps and check in self._violations(other)
+
+    def _minimal(self, check: str, case: Case) -> None:
+        """Make a violation minimal and add it to the findings, unless it turns out to be a known one."""
+
+        def violates(smaller: Case) -> bool:
+            if self._share_used() >= 1.0 + _GRACE:
+                raise StopSearch
+            return check in self._violations(smaller)
+
+        smallest, done = minimize(case, violates)
+        kinds = bare(kinds_of(smallest))
+        if any(kinds == bare(kinds_of(found)) for found in self._aside.get(check, ())):
+            return
+        self._aside.setdefault(check, []).append(smallest)
+        finding = self._finding(check, smallest, done)
+        if finding is not None and all(f.name != finding.name for f in self.result.findings):
+            self.result.findings.append(finding)
+            self._report()
+
+    def _finding(self, check: str, case: Case, minimal: bool) -> Finding | None:
+        replays = [self._replay(case) for _ in range(_REPLAYS)]
+        found = [(run, verdict) for run, verdict in ((r, self._judge(r).get(check)) for r in replays) if verdict]
+        if not found:
+            return None
+        run, violation = found[0]
+        agree = len(found) == _REPLAYS and len({"\n".join(replay.lines()) for replay in replays}) == 1
+        return Finding(check, case, violation, run, minimal, agree, fingerprint_of(check, case, run, violation))
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def _violations(self, case: Case) -> dict[str, Violation]:
+        key = spelled(case)
+        if key not in self._known:
+            self._known[key] = self._judge(self._drive(case), count=True)
+        return self._known[key]
+
+    def _judge(self, run: Run, *, count: bool = False) -> dict[str, Violation]:
+        verdicts = judge(run, self.contract, self.checks)
+        if count:
+            self.result.tally.add(run, verdicts)
+        return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
+
+    def _drive(self, case: Case) -> Run:
+        self.result.runs += 1
+        if self.result.runs % 50 == 0:
+            self._report()
+        return self._replay(case)
+
+    def _replay(self, case: Case) -> Run:
+        return drive(case, self.target, self.contract.limits, front=self._front, quiet=self._quiet)
+
+    # -- budget ----------------------------------------------------------------------------------------------------
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self._began
+
+    def _share_used(self) -> float:
+        by_runs = 0.0 if self.budget.runs is None else self.result.runs / self.budget.runs
+        by_time = 0.0 if self.budget.seconds is None else self._elapsed() / self.budget.seconds
+        return max(by_runs, by_time)
+
+    def _spent(self) -> bool:
+        return self._share_used() >= 1.0
+
+    def _report(self) -> None:
+        left = None if self.budget.seconds is None else max(self.budget.seconds - self._elapsed(), 0.0)
+        found = len(self.result.findings)
+        self._on_progress(Progress(self.result.phase, self.result.runs, found, self._elapsed(), left))
+
+
+_SETTINGS = settings(
+    max_examples=_BATCH,
+    database=None,
+    deadline=None,
+    derandomize=False,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    print_blob=False,
+    report_multiple_bugs=True,
+)
+
+
+def _moments(run: Run) -> list[float]:
+    """Virtual seconds after a request at which the client moved on without an answer."""
+    found = []
+    for request in run.requests:
+        if request.call is None or any(e.answer and e.request == request.request for e in run.events):
+            continue
+        later = [e.at for e in run.events if e.at > request.at and e.call == request.call and e.kind != "deliver"]
+        found += [round(later[0] - request.at, 6)] if later else []
+    return found
+
+

@@ -1,0 +1,135 @@
+"""What a search brings home: findings, and the tally of checks and faults."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from fuzzmcp.case import Case
+from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
+from fuzzmcp.faults import ANSWERS
+from fuzzmcp.script import OK
+from fuzzmcp.trace import Outcome, Run
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violated check with its minimal case.
+
+    Args:
+        check: Name of the check.
+        case: The smallest case that violates it.
+        violation: The evidence in that case's run.
+        run: What happened.
+        minimal: The last pass ran to its end: nothing smaller violates the check.
+        deterministic: Three replays in fresh sessions agreed to the byte.
+        fingerprint: Four hexadecimal digits that name check, fault kinds and exception type.
+    """
+
+    check: str
+    case: Case
+    violation: Violation
+    run: Run
+    minimal: bool
+    deterministic: bool
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """`check-fingerprint`, as in file names."""
+        return f"{self.check}-{self.fingerprint}"
+
+
+Kinds = tuple[str, ...]
+
+
+def kinds_of(case: Case) -> Kinds:
+    """The sorted fault kinds of a script, with their method where it is not `call`.
+
+    >>> from fuzzmcp.api import case_of
+    >>> kinds_of(case_of("list:hang,429*2,ok+dup"))
+    ('429', 'dup', 'list:hang')
+    """
+    found = set()
+    for step in case.script.steps:
+        prefix = "" if step.method == "call" else f"{step.method}:"
+        found |= {prefix + ("late" if a.at == "cancel" and a.name == "ok" else a.name) for a in step.actions if a != OK}
+    return tuple(sorted(found))
+
+
+def bare(kinds: Kinds) -> frozenset[str]:
+    """Fault kinds without their methods."""
+    return frozenset(kind.rpartition(":")[2] for kind in kinds)
+
+
+def fingerprint_of(check: str, case: Case, run: Run, violation: Violation) -> str:
+    """Four hexadecimal digits that stay the same for the same bug: check, fault kinds, exception type."""
+    outcome = next((o for o in (*run.outcomes, run.probe) if o is not None and o.call == violation.call), None)
+    error = type(outcome.error).__name__ if outcome is not None and outcome.error is not None else ""
+    text = "|".join((check, *kinds_of(case), error))
+    return hashlib.sha256(text.encode()).hexdigest()[:4]
+
+
+@dataclass
+class Tally:
+    """Counts over all runs of a search."""
+
+    checks: dict[str, Counter[str]] = field(default_factory=dict)
+    injected: Counter[str] = field(default_factory=Counter)
+    reactions: dict[str, Counter[str]] = field(default_factory=dict)
+    undelivered: Counter[str] = field(default_factory=Counter)
+    virtual_seconds: float = 0.0
+
+    def add(self, run: Run, verdicts: dict[str, Any]) -> None:
+        """Count one run."""
+        self.virtual_seconds += run.ended
+        for name, verdict in verdicts.items():
+            word = verdict.replace(" ", "_") if isinstance(verdict, str) else "violated"
+            self.checks.setdefault(name, Counter())[word] += 1
+        for serial, action in run.played:
+            self.injected[action.name] += 1
+            if action.name in ANSWERS or action.name == "cancel":
+                self.reactions.setdefault(action.name, Counter())[reaction(run, serial)] += 1
+        for reason in run.undelivered:
+            self.undelivered[reason] += 1
+
+    def as_json(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The `checks` and `faults` parts of the report."""
+        words = (HELD, "violated", NOT_EXERCISED.replace(" ", "_"))
+        checks = {name: {word: counts[word] for word in words} for name, counts in self.checks.items()}
+        faults = {
+            name: {
+                "injected": self.injected[name],
+                "reactions": dict(sorted(self.reactions.get(name, Counter()).items())),
+            }
+            for name in sorted(self.injected)
+        }
+        return checks, faults
+
+
+def reaction(run: Run, serial: int) -> str:
+    """How the client reacted to the fault on one request, in two or three words."""
+    request = next((e for e in run.requests if e.request == serial), None)
+    if request is None:
+        return "nothing"
+    following = [e for e in run.requests if e.call == request.call and e.method == request.method]
+    if any(e.request is not None and e.request > serial for e in following) and request.call is not None:
+        return "sent again"
+    call = 0 if run.role == "agent" else request.call
+    outcome = next((o for o in run.outcomes if o.call == call), None)
+    if outcome is None:
+        return "connecting failed" if not run.connected else "no call hit"
+    return _words(outcome)
+
+
+def _words(outcome: Outcome) -> str:
+    from fuzzmcp.interpret import interpret
+
+    if outcome.status == "raised":
+        error = outcome.exceptions[0] if outcome.exceptions else outcome.error
+        return f"raised {type(error).__name__}"
+    if outcome.status == "returned":
+        return "returned an error" if interpret(outcome.value).is_error else "returned"
+    return outcome.status

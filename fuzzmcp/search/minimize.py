@@ -1,0 +1,248 @@
+"""The last pass: from a case that violates a check to the smallest one, by greedy steps until nothing changes.
+
+Only simpler cases are tried, simplest first, so the pass ends, and ends in the same script whichever way it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fuzzmcp.case import Call, Case, default_calls
+from fuzzmcp.drift import candidates, canonical_drift
+from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, why_inapplicable
+from fuzzmcp.script import FOREVER, OK, Action, Script, Step, action
+from fuzzmcp.tools import evolved
+
+_TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
+_ENDLESS = 10_000
+
+
+def minimize(case: Case, violates: Callable[[Case], bool]) -> tuple[Case, bool]:
+    """The smallest case that still violates, and whether the pass ran to its end.
+
+    Args:
+        case: A case that violates.
+        violates: Tells whether a case violates the same check; raises `StopIteration` when the budget is spent.
+    """
+    try:
+        while True:
+            smaller = next((c for c in _simpler(case) if violates(c)), None)
+            if smaller is None:
+                return case, True
+            case = smaller
+    except StopSearch:
+        return case, False
+
+
+class StopSearch(Exception):  # noqa: N818 - it is no error
+    """The budget is spent."""
+
+
+def complexity(case: Case) -> tuple[Any, ...]:
+    """Sort key of cases: fewer calls, fewer steps, simpler kinds, simpler values."""
+    steps = case.script.steps
+    length = sum(_ENDLESS if step.count is FOREVER else step.count or 0 for step in steps)
+    extras = sum(len(step.extras) for step in steps)
+    return (
+        len(case.calls),
+        length + extras,
+        sum(step.method != "call" for step in steps),
+        tuple(sorted((_weight(a) for s in steps for a in s.actions), reverse=True)),
+        sum(call.at is not None for call in case.calls),
+        tuple(_call_weight(case, call) for call in case.calls),
+        case.schedule,
+        len(str(case.script)),
+        str(case.script),
+    )
+
+
+def _weight(a: Action) -> tuple[Any, ...]:
+    """Simplicity of one action: its moment counts before its value, its kind before both."""
+    at = 0.0 if a.at is None else 1e12 if isinstance(a.at, str) else 1 + a.at
+    takes = a.fault.takes
+    value: Any = (0, 0.0)
+    if takes is not None and takes.kind == "drift":
+        edits = a.value if isinstance(a.value, tuple) else ()
+        value = (len(edits), 0.0) if edits else (2, -1.0)
+    elif takes is not None and a.value != takes.default:
+        value = (1, float(a.value) if isinstance(a.value, (int, float)) else float(len(str(a.value))))
+    order = tuple(edit.order for edit in a.value) if isinstance(a.value, tuple) else ()
+    return (_rank(a), value, a.style != "prose", at, order)
+
+
+def _rank(a: Action) -> float:
+    """Place in the vocabulary; an answer that is only late counts as less simple than none at all."""
+    return RANK["hang"] + 0.5 if a.name == "ok" and a.at is not None else RANK[a.name]
+
+
+def _call_weight(case: Case, call: Call) -> tuple[int, int, int]:
+    names = [tool.name for tool in case.tools]
+    place = names.index(call.tool)
+    plain = dict(call.arguments) == case.tools[place].sample_arguments
+    return (place, 0 if plain else 1, len(str(call)))
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """Simpler variants of a case, simplest first, each once."""
+    here = complexity(case)
+    seen = set()
+    found = []
+    for variant in _variants(case):
+        key = str(variant.script), variant.calls, variant.schedule
+        if key not in seen and variant != case and not variant.inapplicable:
+            seen.add(key)
+            weight = complexity(variant)
+            if weight < here:
+                found.append((weight, variant))
+    for _, variant in sorted(found, key=lambda pair: pair[0]):
+        yield variant
+
+
+def _variants(case: Case) -> Iterator[Case]:
+    yield from _fewer_calls(case)
+    if case.schedule:
+        yield replace(case, schedule=0)
+    if case.outputs:
+        yield replace(case, outputs={})
+    for steps in _other_steps(case):
+        yield with_script(case, Script(steps))
+
+
+def with_script(case: Case, script: Script) -> Case:
+    """The case with another script; the second catalogue comes and goes with `list_changed`."""
+    changes = any(a.name == "list_changed" for step in script.steps for a in step.actions)
+    changed = (case.changed or evolved(case.tools)) if changes else None
+    return replace(case, script=script, changed=changed)
+
+
+def _fewer_calls(case: Case) -> Iterator[Case]:
+    calls = case.calls
+    for i, call in enumerate(calls):
+        if len(calls) > 1:
+            yield replace(case, calls=calls[:i] + calls[i + 1 :])
+        for plain in default_calls(case.tools, len(case.tools)):
+            yield replace(case, calls=(*calls[:i], replace(plain, at=call.at), *calls[i + 1 :]))
+        for at in (None, 0.0):
+            yield replace(case, calls=(*calls[:i], replace(call, at=at), *calls[i + 1 :]))
+    yield replace(case, calls=tuple(replace(call, at=None) for call in calls))
+    yield replace(case, calls=tuple(replace(call, at=0.0) for call in calls))
+
+
+def _other_steps(case: Case) -> Iterator[tuple[Step, ...]]:
+    steps = case.script.steps
+    for i, step in enumerate(steps):
+        before, after = steps[:i], steps[i + 1 :]
+        yield before + after
+        for count in _fewer(step.count):
+            yield (*before, replace(step, count=count), *after)
+        for other in _simpler_steps(step, case):
+            yield (*before, other, *after)
+            if step.count != 1:
+                for count in _fewer(step.count):
+                    yield (*before, replace(other, count=count), *after)
+    merged = {step.method: step for step in steps}
+    for step in merged.values():
+        longest = sum(s.count or _ENDLESS for s in steps if s.method == step.method)
+        if longest < _ENDLESS and len(steps) > 1:
+            for other in (step, *_simpler_steps(step, case)):
+                kept = tuple(s for s in steps if s.method != step.method)
+                yield (*kept, replace(other, count=longest))
+    for i in range(len(steps) - 1):
+        yield (*steps[:i], steps[i + 1], steps[i], *steps[i + 2 :])
+
+
+def _fewer(count: int | None) -> Iterator[int]:
+    yield from range(1, min(count or 9, 9))
+    if count is None:
+        yield from (10, 16, 32)
+    elif count > 9:
+        yield from (count // 2, count - 1)
+
+
+def _simpler_steps(step: Step, case: Case) -> Iterator[Step]:
+    for i, extra in enumerate(step.extras):
+        without = step.extras[:i] + step.extras[i + 1 :]
+        yield replace(step, extras=without)
+        for other in _simpler_actions(extra, case):
+            yield replace(step, extras=(*step.extras[:i], other, *step.extras[i + 1 :]))
+    for name in EXTRAS if step.answer != OK else ():
+        if _fits(name, step, case) and not EXTRAS[name].takes:
+            yield replace(step, answer=OK, extras=(*step.extras, action(name)))
+    for answer in _simpler_actions(step.answer, case):
+        yield replace(step, answer=answer)
+    yield replace(step, extras=tuple(sorted(step.extras, key=lambda a: (RANK[a.name], str(a)))))
+
+
+def _fits(name: str, step: Step, case: Case) -> bool:
+    return why_inapplicable(name, step.method, case.protocol) is None
+
+
+def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
+    """The same action at a simpler moment or with a simpler value, and every earlier kind."""
+    role = ANSWERS if a.name in ANSWERS else EXTRAS
+    for at in (None, *_TIMES):
+        if at is None or isinstance(a.at, str) or (a.at is not None and at < a.at):
+            yield replace(a, at=at)
+    if isinstance(a.at, float) and a.at != round(a.at):
+        yield replace(a, at=float(round(a.at)))
+    yield from _simpler_values(a, case)
+    for name, fault in role.items():
+        if RANK[name] < _rank(a) and not (fault.takes and fault.takes.required):
+            at = None if name == "hang" else a.at
+            yield action(name)
+            yield action(name, at=at)
+            if name == "odd":
+                yield from (action(name, odd) for odd in ODD_RESULTS)
+            elif name == "429":
+                yield action(name, None)
+    if _rank(a) >= RANK["rpc"]:
+        yield action("rpc", -32603)
+
+
+def _simpler_values(a: Action, case: Case) -> Iterator[Action]:
+    takes = a.fault.takes
+    yield replace(a, style="prose")
+    if takes is None:
+        return
+    if not takes.required:
+        yield replace(a, value=takes.default)
+    match takes.kind:
+        case "drift":
+            yield from _simpler_drifts(a, case)
+        case "odd":
+            yield from (replace(a, value=name) for name in ODD_RESULTS)
+        case "seconds" | "hint":
+            yield from (replace(a, value=value) for value in _TIMES if value < _size(a.value))
+        case "count" | "tokens":
+            yield from (replace(a, value=value) for value in (1, 2, 3, 5, 10, 100, 1000) if value < _size(a.value))
+        case "code":
+            yield from (replace(a, value=code) for code in (-32603, -32602, -32601, -32600))
+
+
+def _size(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _simpler_drifts(a: Action, case: Case) -> Iterator[Action]:
+    edits = a.value if isinstance(a.value, tuple) else None
+    for tool in {call.tool: case.tool(call.tool) for call in case.calls}.values():
+        if tool is None or tool.sample_output is None:
+            continue
+        if edits is None:
+            required = (tool.output_schema or {}).get("required") or []
+            yield from (replace(a, value=(edit,)) for edit in canonical_drift(tool.sample_output, required))
+        yield from (replace(a, value=(edit,)) for edit in candidates(tool.sample_output, tool.formats))
+    for i in range(len(edits or ())):
+        rest = (edits or ())[:i] + (edits or ())[i + 1 :]
+        if rest:
+            yield replace(a, value=rest)
+
+
+def spelled(case: Case) -> str:
+    """Script and calls of a case on one line, as a key: equal text means an equal run."""
+    outputs = ",".join(f"{name}={value}" for name, value in sorted(case.outputs.items()))
+    calls = ";".join(map(str, case.calls))
+    return f"{case.script} | {calls} | {outputs} | {case.protocol} {case.backend} {case.schedule}"
+

@@ -1,0 +1,148 @@
+"""The sweep: every applicable fault alone, then pairs, in a fixed order with the most telling cases first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from fuzzmcp.case import Call, Case
+from fuzzmcp.drift import candidates
+from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, era_of, why_inapplicable
+from fuzzmcp.script import OK, Action, Script, Step, action
+from fuzzmcp.search.minimize import with_script
+from fuzzmcp.tools import Tool
+
+_CODES = (-32603, -32602, -32601, -32000)
+_SLOW_EXTRAS = ("progress", "ping", "sampling", "elicit", "roots", "list_changed", "log", "server_cancel")
+
+
+def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
+    """Cases of the sweep in their order: singles, single drifts, hidden and opening requests, then pairs without end.
+
+    Args:
+        base: Tools, protocol and backend; its calls are the first workload.
+        moments: Virtual seconds after a request at which this client gives up, from calibration.
+    """
+    single = list(_singles(base, moments))
+    loads = list(workloads(base))
+    for load, step in product(loads[:2], single):
+        yield with_script(load, Script((step,)))
+    yield from _opening(base)
+    for load in loads[:2]:
+        for step in single:
+            yield with_script(load, Script((replace(step, count=None),)))
+    for load, step in product(loads[2:], single):
+        yield with_script(load, Script((step,)))
+        yield with_script(load, Script((Step(), step)))
+    yield from _drifts(base)
+    for load, first, second in product(loads[:3], single, single):
+        yield with_script(load, Script((first, second)))
+
+
+def workloads(base: Case) -> list[Case]:
+    """One call; one call that must not run twice; two in turn; two at once; two different tools at once."""
+    first = base.calls[0]
+    tools = {tool.name: tool for tool in base.tools}
+    second = other_call(tools[first.tool], first)
+    loads = [(first,)]
+    unsafe = next((t for t in base.tools if not t.repeatable and t.name != first.tool), None)
+    if unsafe is not None:
+        loads.append((Call(unsafe.name, unsafe.sample_arguments),))
+    else:
+        loads.append((second,))
+    loads.append((first, second))
+    loads.append((replace(first, at=0.0), replace(second, at=0.0)))
+    different = next((t for t in base.tools if t.name != first.tool and t.repeatable), None)
+    if different is not None:
+        loads.append((replace(first, at=0.0), Call(different.name, different.sample_arguments, 0.0)))
+    return [replace(base, calls=calls, script=Script()) for calls in loads]
+
+
+def other_call(tool: Tool, call: Call) -> Call:
+    """The same tool asked for something else, where a string argument is free to differ."""
+    for name, value in call.arguments.items():
+        if isinstance(value, str):
+            changed = {**call.arguments, name: _next_name(value)}
+            if tool.input_validator.is_valid(changed):
+                return replace(call, arguments=changed)
+    return call
+
+
+def _next_name(value: str) -> str:
+    """`A1` becomes `A2`: what a second customer would ask for."""
+    digits = value[len(value.rstrip("0123456789")) :]
+    return f"{value.removesuffix(digits)}{int(digits or 1) + 1}"
+
+
+def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
+    for answer in answers("call", base.protocol):
+        yield Step(answer)
+    for moment in moments:
+        for at in (max(moment - 1.0, 0.0), moment, moment + 1.0):
+            yield Step(replace(OK, at=at))
+    yield Step(replace(OK, at=3600.0))
+    yield Step(replace(OK, at="cancel"))
+    for extra in extras("call", base.protocol):
+        if extra.name != "cancel":
+            yield Step(OK, (extra,))
+        if extra.name in _SLOW_EXTRAS:
+            yield Step(Action("ok", at=10.0), (extra,))
+    hang = Action("hang")
+    cancel = Action("cancel", at=2.0)
+    yield Step(hang, (cancel,))
+    yield Step(replace(OK, at="cancel"), (cancel,))
+    yield Step(Action("ok", at=2.0), (cancel,))
+    yield Step(OK, (Action("cancel"),))
+    yield Step(hang, (action("progress", 3600),))
+    yield Step(hang, (action("ping"),))
+    yield Step(hang, (action("server_cancel"),) if era_of(base.protocol) == "handshake" else ())
+
+
+def answers(method: str, protocol: str) -> Iterator[Action]:
+    """Every answer that fits a script method, simplest first, with the values worth trying."""
+    for name, fault in ANSWERS.items():
+        if name == "ok" or why_inapplicable(name, method, protocol):
+            continue
+        if name == "rpc":
+            yield from (action("rpc", code) for code in _CODES)
+            continue
+        yield action(name)
+        if name == "odd":
+            yield from (action("odd", odd) for odd in ODD_RESULTS[1:])
+        elif name == "429":
+            yield from (action("429", value) for value in (None, 2.5, 60.0))
+        if fault.styled:
+            yield action(name, style="json")
+
+
+def extras(method: str, protocol: str) -> Iterator[Action]:
+    """Every extra that fits a script method, simplest first."""
+    for name in EXTRAS:
+        if why_inapplicable(name, method, protocol) is None:
+            yield action("block", 60.0) if name == "block" else action(name)
+
+
+def _opening(base: Case) -> Iterator[Case]:
+    """Faults on the requests that a client makes by itself: listing, and opening the session."""
+    loads = workloads(base)
+    handshake = era_of(base.protocol) == "handshake"
+    for method in ("list", "init" if handshake else "discover"):
+        for answer in answers(method, base.protocol):
+            yield with_script(loads[0], Script((Step(answer, method=method),)))
+            if method == "list":
+                yield with_script(loads[0], Script((Step(answer, method=method, count=None),)))
+                yield with_script(loads[2], Script((Step(method=method), Step(answer, method=method))))
+        yield with_script(loads[0], Script((Step(Action("ok", at=3600.0), method=method),)))
+        for extra in extras(method, base.protocol):
+            yield with_script(loads[0], Script((Step(OK, (extra,), method=method),)))
+
+
+def _drifts(base: Case) -> Iterator[Case]:
+    """Every single edit of every tool's sample output."""
+    for tool in base.tools:
+        if tool.sample_output is None or why_inapplicable("drift", "call", base.protocol):
+            continue
+        load = replace(base, calls=(Call(tool.name, tool.sample_arguments),), script=Script())
+        for edit in candidates(tool.sample_output, tool.formats):
+            yield with_script(load, Script((Step(action("drift", (edit,))),)))
