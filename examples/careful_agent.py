@@ -23,7 +23,6 @@ from mcp import ClientSession, types
 
 MCP_1 = version("mcp").startswith("1.")
 ATTEMPTS, ATTEMPT_SECONDS, CALL_SECONDS, PAGES = 3, 25.0, 120.0, 50
-SENT: ContextVar[list[Any]] = ContextVar("sent")
 
 
 class ToolFailed(Exception):
@@ -36,6 +35,7 @@ class Agent:
     def __init__(self, write: Any) -> None:
         self.write = write
         self.session: Any = None
+        self.background: Any = None
         self.tools: dict[str, Any] = {}
         self.changes, self.seen = 1, 0
 
@@ -51,7 +51,9 @@ class Agent:
         for attempt in range(1, ATTEMPTS + 1):
             with anyio.fail_after(max(deadline - anyio.current_time(), 0)):
                 definition, validator = await self.listed(tool)
-                result = await self.ask(tool, arguments)
+                params = types.CallToolRequestParams(name=tool, arguments=arguments)
+                request = types.CallToolRequest(method="tools/call", params=params)
+                result = await self.ask(request, types.CallToolResult)
             wait = retry_delay(result, attempt, repeatable(definition))
             if wait is None or attempt == ATTEMPTS or anyio.current_time() + wait > deadline:
                 break
@@ -71,7 +73,8 @@ class Agent:
         """Every page of the catalogue, up to a repeated cursor or too many pages."""
         found, cursors = [], [None]
         while len(cursors) <= PAGES:
-            page = await self.session.list_tools(params=types.PaginatedRequestParams(cursor=cursors[-1]))
+            params = types.PaginatedRequestParams(cursor=cursors[-1])
+            page = await self.ask(types.ListToolsRequest(method="tools/list", params=params), types.ListToolsResult)
             dumped = page.model_dump(by_alias=True, mode="json", exclude_none=True)
             found += dumped["tools"]
             if dumped.get("nextCursor") in (None, *cursors):
@@ -79,37 +82,50 @@ class Agent:
             cursors.append(dumped["nextCursor"])
         return {definition["name"]: (definition, compiled(definition.get("outputSchema"))) for definition in found}
 
-    async def ask(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def ask(self, request: Any, result_type: Any) -> Any:
         """One request; whoever stops waiting for it also cancels it on the wire."""
-        params = types.CallToolRequestParams(name=tool, arguments=arguments)
-        request: Any = types.CallToolRequest(method="tools/call", params=params)
-        sent: list[Any] = []
-        SENT.set(sent)
+        if not MCP_1:
+            with anyio.fail_after(ATTEMPT_SECONDS):
+                return await self.session.send_request(request, result_type)
+        pending = Pending()
+        self.background.start_soon(self.send_request, types.ClientRequest(request), result_type, pending)
         try:
             with anyio.fail_after(ATTEMPT_SECONDS):
-                return await self.session.send_request(  # type: ignore[no-any-return]
-                    types.ClientRequest(request) if MCP_1 else request, types.CallToolResult
-                )
+                await pending.done.wait()
         except (TimeoutError, anyio.get_cancelled_exc_class()):
-            if MCP_1 and sent:  # mcp 2.x does this by itself
-                await self.cancel(sent[0])
+            await self.cancel(pending)
             raise
+        if pending.error is not None:
+            raise pending.error
+        return pending.result
 
-    async def cancel(self, request_id: Any) -> None:
-        """Tell the server, even while we are being cancelled ourselves."""
-        gone = types.CancelledNotificationParams(requestId=request_id, reason="gave up")
-        notification = types.CancelledNotification(method="notifications/cancelled", params=gone)
+    async def send_request(self, request: Any, result_type: Any, pending: "Pending") -> None:
+        """A request that is never cancelled inside mcp 1.x: an answer that crosses it there ends the whole session."""
+        PENDING.set(pending)
+        try:
+            pending.result = await self.session.send_request(request, result_type)
+        except Exception as error:
+            pending.error = error
+        pending.done.set()
+
+    async def cancel(self, pending: "Pending") -> None:
+        """Tell the server, even while we are being cancelled ourselves: mcp 1.x leaves that to its users."""
+        if pending.id is None or pending.done.is_set():
+            return
+        gone = types.CancelledNotificationParams(requestId=pending.id, reason="gave up")
+        notification: Any = types.CancelledNotification(method="notifications/cancelled", params=gone)
         with anyio.CancelScope(shield=True), anyio.move_on_after(1):
             await self.session.send_notification(types.ClientNotification(notification))
 
     async def send(self, item: Any) -> None:
         """The write stream's `send`, with an eye on the ids: mcp 1.x tells nobody which one it used."""
-        message = getattr(item.message, "root", item.message)
-        if getattr(message, "method", "") == "tools/call":
-            SENT.get().append(message.id)
+        pending = PENDING.get()
+        if pending is not None and pending.id is None:
+            pending.id = getattr(getattr(item.message, "root", item.message), "id", None)
         await self.write.send(item)
 
     async def aclose(self) -> None:
+        """Close the write stream."""
         await self.write.aclose()
 
     async def __aenter__(self) -> "Agent":
@@ -117,6 +133,19 @@ class Agent:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
+
+
+class Pending:
+    """A request that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.id: Any = None
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.done = anyio.Event()
+
+
+PENDING: ContextVar[Pending | None] = ContextVar("pending", default=None)
 
 
 def compiled(schema: Any) -> Any:
@@ -173,7 +202,9 @@ async def connect(server: Any) -> AsyncIterator[Any]:
     async with server.connect() as (read, write):
         agent = Agent(write)
         async with ClientSession(read, agent, message_handler=agent.on_message) as session:
-            agent.session = session
             with anyio.fail_after(ATTEMPT_SECONDS):
                 await session.initialize()
-            yield agent.call
+            async with anyio.create_task_group() as agent.background:
+                agent.session = session
+                yield agent.call
+                agent.background.cancel_scope.cancel()

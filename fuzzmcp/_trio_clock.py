@@ -202,6 +202,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         elif self.idle and self._stepped:
             self.idle = False
             self.changed()
+            self.post(self.changed)  # trio has settled already how long it waits this turn: cut that short
         self._stepped = False
 
     def after_io_wait(self, timeout: float) -> None:

@@ -148,6 +148,7 @@ class _Session:
             unreached=self.fake.unreached(),
             undelivered=(*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held()),
             played=self.played(),
+            steps=tuple(self.fake.steps),
             connect_error=_bare(self.connect_error),
             connect_traceback=self.connect_traceback,
             connected=self.connected,

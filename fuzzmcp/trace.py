@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from fuzzmcp.case import Case
-from fuzzmcp.script import Action
+from fuzzmcp.script import Action, Step
 
 Kind = Literal[
     "open",  # the client opened a connection
@@ -190,6 +190,7 @@ class Run:
         unreached: Steps of the script that no request took.
         undelivered: Parts of the script that a request took but that could not be sent, with the reason.
         played: Serial of the request and action, for every part of the script that really happened.
+        steps: Serial of the request and step, for every request that took a step of the script.
         connect_error: The exception that the client raised outside of any call, while connecting or closing.
         connected: Whether the client came as far as to accept calls.
     """
@@ -208,6 +209,7 @@ class Run:
     unreached: tuple[str, ...] = ()
     undelivered: tuple[str, ...] = ()
     played: tuple[tuple[int, Action], ...] = ()
+    steps: tuple[tuple[int, Step], ...] = ()
     connect_error: BaseException | None = field(default=None, compare=False)
     connect_traceback: str = ""
     connected: bool = True

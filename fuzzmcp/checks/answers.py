@@ -131,12 +131,15 @@ def _altered(reading: Reading, answer: Answer) -> bool:
 
 
 def _changed_before(facts: Facts, exchange: Exchange) -> bool:
-    """Whether the catalogue changed while the request was under way: then either schema may be the right one."""
+    """Whether the catalogue changed while the request was under way: then either schema may be the right one.
+
+    A change at the very moment of the request counts as well: the client had no chance to see it.
+    """
     if facts.run.case.changed is None or exchange.settled_by is None:
         return False
     return any(
         e.method == "notifications/tools/list_changed"
-        and facts.before(exchange.request, e)
+        and e.at >= exchange.at
         and facts.before(e, exchange.settled_by)
         for e in facts.run.events
         if e.kind == "deliver"

@@ -124,14 +124,14 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
     """
     run = facts.run
     shared = {"block", "close", "list_changed", "noise"} & facts.played_names
-    hit = {e.request.call for e in facts.exchanges if e.fault is not None}
+    hit = {e.request.call for e in facts.exchanges if e.step is not None}
     hit |= {e.call for e in run.events if e.kind == "cancel"}
-    hidden = any(e.fault is not None and e.request.method != "tools/call" for e in facts.exchanges)
+    hidden = any(e.step is not None and e.request.method != "tools/call" for e in facts.exchanges)
     if run.role == "agent" or len(run.outcomes) < 2 or shared or hidden or run.stopped:
         return NOT_EXERCISED
     exercised = False
     for outcome in run.outcomes:
-        others = [o for o in run.outcomes if o.call in hit and _overlap(o, outcome)]
+        others = [o for o in run.outcomes if o.call in hit and _overlap(facts, o.call, outcome.call)]
         if outcome.call in hit or not others:
             continue
         exercised = True
@@ -142,8 +142,15 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
     return held_if(exercised)
 
 
-def _overlap(one: Outcome, other: Outcome) -> bool:
-    return one.started <= other.ended and other.started <= one.ended and one.call != other.call
+def _overlap(facts: Facts, one: int, other: int) -> bool:
+    """Whether both calls were under way at some time: each began before the other had settled."""
+    marks = {(e.kind, e.call): e for e in facts.run.events if e.kind in ("start", "settle")}
+
+    def begins_before_end(first: int, second: int) -> bool:
+        end = marks.get(("settle", second))
+        return end is None or facts.before(marks["start", first], end)
+
+    return one != other and begins_before_end(one, other) and begins_before_end(other, one)
 
 
 def _disturbed(facts: Facts, outcome: Outcome, contract: Contract) -> str:

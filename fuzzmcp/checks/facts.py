@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from fuzzmcp.faults import ANSWERS
 from fuzzmcp.interpret import Reading, interpret
-from fuzzmcp.script import Action
+from fuzzmcp.script import Action, Step
 from fuzzmcp.tools import Tool
 from fuzzmcp.trace import PROBE, Event, Outcome, Run
 
@@ -40,13 +40,14 @@ class Exchange:
 
     `settled_by` is the first response that carries its id as sent. `nearly_by` is a response that only a lenient client
     takes for its own (the id as a string, the answer in a batch): it proves nothing either way. `fault` is the scripted
-    answer that the request met, or None.
+    answer that the request met, or None; `step` the step that it took, also where its answer never came to be sent.
     """
 
     request: Event
     settled_by: Event | None
     nearly_by: Event | None
     fault: Action | None
+    step: Step | None
     cancelled_by: Event | None
 
     @property
@@ -97,6 +98,7 @@ class Facts:
                 params = event.frame.get("params")
                 name = params.get("requestId") if isinstance(params, dict) else None
                 cancels.setdefault((event.connection, repr(name)), event)
+        steps = dict(self.run.steps)
         for serial, action in self.run.played:
             if action.name in ANSWERS:
                 faults[serial] = action
@@ -106,6 +108,7 @@ class Facts:
                 answers.get(serial),  # type: ignore[arg-type]
                 nearly.get(serial),  # type: ignore[arg-type]
                 faults.get(serial),  # type: ignore[arg-type]
+                steps.get(serial),  # type: ignore[arg-type]
                 cancels.get((request.connection, repr((request.frame or {}).get("id")))),
             )
             for serial, request in requests.items()

@@ -68,6 +68,8 @@ class FakeServer:
         self.serial = 0
         self.played: list[tuple[int, Action]] = []
         """Parts of the script that show in no delivery, carried out, with the serial of their request."""
+        self.steps: list[tuple[int, Step]] = []
+        """The steps that requests took, with the serial of the request; plain ones are left out."""
         self.undelivered: list[str] = []
         self._sessions: list[_Session] = []
         self._taken: dict[str, int] = {}
@@ -161,6 +163,8 @@ class FakeServer:
                 self._blocks.append((begin, begin + float(extra.value)))  # type: ignore[arg-type]
         asked = self._asked(session, frame, start, ok_result)
         answer = self._possible(step.answer, asked, name)
+        if scripted and not step.plain:
+            self.steps.append((self.serial, step))
         silently = (answer, *step.extras) if scripted else ()
         self.played += [(self.serial, action) for action in silently if action.name in ("hang", "block")]
         reply = answers.build(answer, asked)
