@@ -1,0 +1,239 @@
+"""The timeline of a run as data: one `Moment` for each thing that happened, with the words that a reader needs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fuzzmcp.case import Call
+from fuzzmcp.interpret import interpret
+from fuzzmcp.report.text import harmless, one_line, path_of
+from fuzzmcp.script import Action
+from fuzzmcp.trace import PROBE, Answer, Event, Outcome, Run, Site
+
+KEPT = 400
+"""Moments that a saved timeline has at most: a page loop runs for thousands."""
+_SILENT = {"hang": "no answer, ever", "block": "from here on the server handles nothing for a while"}
+
+Direction = Literal["->", "<-", ""]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happened at virtual second `at`.
+
+    Attributes:
+        direction: `->` from client to server, `<-` from server to client, empty for what is on no wire.
+        kind: The kind of event, as in `fuzzmcp.trace`; `silence` for a request that meets `hang` or `block`, `omitted`
+            for moments left out of a long timeline.
+        method: The JSON-RPC method that was sent, or that is answered.
+        id: The JSON-RPC id, where there is one.
+        call: Number of the call (-1 the probe), None for what the client does by itself.
+        label: What kind of answer it is: `ok`, `isError`, `error -32603`, or the fault as the script names it.
+        text: The call, the content of the answer, the outcome.
+        site: The line of the client's code that sent it, as `path:line function`.
+        loop: The line that came back to send it again.
+        fault: The part of the script that caused it.
+        nth: For `tools/call`: the how-manieth request of its call. For `omitted`: how many are left out.
+        evidence: The check points at it.
+        after: The script was over: the probe call, or the end of the session.
+    """
+
+    at: float
+    direction: Direction = ""
+    kind: str = ""
+    method: str = ""
+    id: Any = None
+    call: int | None = None
+    label: str = ""
+    text: str = ""
+    site: str | None = None
+    loop: str | None = None
+    fault: str | None = None
+    nth: int | None = None
+    evidence: bool = False
+    after: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The moment as the report saves it: the first seven keys always, the others where they say something."""
+        always = ("at", "direction", "method", "id", "call", "site", "text")
+        more = ("kind", "label", "loop", "fault", "nth", "evidence", "after")
+        saved = {name: getattr(self, name) for name in always}
+        return saved | {name: value for name in more if (value := getattr(self, name)) not in (None, "", False)}
+
+
+def timeline(run: Run, evidence: Sequence[Event] = ()) -> tuple[Moment, ...]:
+    """The moments of a run, in order.
+
+    Args:
+        run: What happened.
+        evidence: Events of the run that a violation points at.
+    """
+    return folded(tuple(_Narrator(run, evidence).moments()), KEPT // 2, KEPT // 2)
+
+
+def folded(moments: Sequence[Moment], first: int, last: int) -> tuple[Moment, ...]:
+    """The first and last moments, and the evidence between them; an `omitted` moment stands for each gap.
+
+    >>> [m.text for m in folded([Moment(0.0, text=str(i)) for i in range(9)], 2, 1)]
+    ['0', '1', '6 more', '8']
+    """
+    if len(moments) <= first + last + 1:
+        return tuple(moments)
+    kept: list[Moment] = []
+    for place, moment in enumerate(moments):
+        if place < first or place >= len(moments) - last or moment.evidence:
+            kept.append(moment)
+            continue
+        count = moment.nth or 1 if moment.kind == "omitted" else 1
+        if kept and kept[-1].kind == "omitted":
+            count += kept.pop().nth or 0
+        kept.append(Moment(moment.at, kind="omitted", text=f"{count:,} more", nth=count))
+    return tuple(kept)
+
+
+class _Narrator:
+    """Turns the events of one run into moments."""
+
+    def __init__(self, run: Run, evidence: Sequence[Event]) -> None:
+        self.run = run
+        self.evidence = {id(event) for event in evidence}
+        self.requests = {event.request: event for event in run.requests}
+        self.outcomes = {o.call: o for o in (*run.outcomes, *((run.probe,) if run.probe else ()))}
+        self.sent: Counter[int] = Counter()
+
+    def moments(self) -> Iterator[Moment]:
+        after = False
+        for event in self.run.events:
+            after = after or event.kind == "over"
+            yield self._moment(event, after)
+            if event.kind == "request":
+                yield from self._silence(event)
+
+    def _silence(self, request: Event) -> Iterator[Moment]:
+        for serial, action in self.run.played:
+            if serial == request.request and action.name in _SILENT:
+                text = _SILENT[action.name]
+                yield Moment(_at(request), "", "silence", request.method, call=request.call, label=str(action), text=text)
+
+    def _moment(self, event: Event, after: bool) -> Moment:
+        direction, method, label, text = self._words(event)
+        nth = None
+        if event.kind == "request" and event.method == "tools/call" and event.call is not None:
+            self.sent[event.call] += 1
+            nth = self.sent[event.call]
+        return Moment(
+            at=_at(event),
+            direction=direction,
+            kind=event.kind,
+            method=harmless(method),
+            id=event.frame.get("id") if event.frame else None,
+            call=event.call,
+            label=one_line(label, 80),
+            text=one_line(text),
+            site=_site(event.site),
+            loop=_site(event.loop),
+            fault=str(event.action) if event.action else None,
+            nth=nth,
+            evidence=id(event) in self.evidence,
+            after=after,
+        )
+
+    def _words(self, event: Event) -> tuple[Direction, str, str, str]:
+        """Direction, method, label and text of an event."""
+        match event.kind:
+            case "request" | "notify":
+                return "->", event.method, "", _parameters(event)
+            case "reply":
+                return "->", "", "answers the server", _reply(event)
+            case "junk":
+                return "->", "", "no JSON-RPC message", event.text
+            case "deliver":
+                return self._delivered(event)
+            case "close":
+                return "<-", "", "closes the stream", ""
+            case "open" | "hang_up":
+                what = "opens" if event.kind == "open" else "closes"
+                return "", "", f"the client {what} connection {event.connection + 1}", ""
+            case "start" | "cancel":
+                return "", "", "the caller cancels" if event.kind == "cancel" else "the caller asks for", self._call(event)
+            case "settle":
+                outcome = self.outcomes.get(event.call if event.call is not None else 0)
+                return "", "", self._call(event), _ending(outcome) if outcome else ""
+            case _:
+                return "", "", "the script is over", ""
+
+    def _delivered(self, event: Event) -> tuple[Direction, str, str, str]:
+        asked = self.requests.get(event.request)
+        if event.frame is None:
+            return "<-", "", str(event.action or "a line"), event.text
+        if event.answer is None:
+            return "<-", event.method, "" if event.method else str(event.action or "a frame"), ""
+        return "<-", asked.method if asked else "", _kind(event.answer, event.action), _content(event.answer)
+
+    def _call(self, event: Event) -> str:
+        if event.call == PROBE:
+            return "the probe call"
+        if self.run.role == "agent":
+            return "the agent"
+        calls = self.run.case.calls
+        return str(calls[event.call]) if event.call is not None and event.call < len(calls) else "the call"
+
+
+def _at(event: Event) -> float:
+    return round(event.at, 6)
+
+
+def _site(site: Site | None) -> str | None:
+    return None if site is None else harmless(f"{path_of(site.file)}:{site.line} {site.function}")
+
+
+def _parameters(event: Event) -> str:
+    """What a request or notification says beside its method: the call, the cursor, the id that is cancelled."""
+    params = (event.frame or {}).get("params")
+    if not isinstance(params, dict):
+        return ""
+    match event.method:
+        case "tools/call":
+            arguments = params.get("arguments")
+            return str(Call(str(params.get("name")), arguments if isinstance(arguments, dict) else {}))
+        case "tools/list":
+            return f"cursor {params['cursor']!r}" if params.get("cursor") is not None else ""
+        case "notifications/cancelled":
+            return f"request {params.get('requestId')!r}"
+        case _:
+            return ""
+
+
+def _reply(event: Event) -> str:
+    error = (event.frame or {}).get("error")
+    return f"error {error.get('code')}: {error.get('message')}" if isinstance(error, dict) else "with a result"
+
+
+def _kind(answer: Answer, action: Action | None) -> str:
+    if answer.kind == "execution_error":
+        return "isError"
+    if answer.kind == "protocol_error":
+        return f"error {answer.code}"
+    return str(action) if action else "ok"
+
+
+def _content(answer: Answer) -> str:
+    if answer.kind == "success" and answer.value_json is not None:
+        return answer.value_json
+    return answer.text
+
+
+def _ending(outcome: Outcome) -> str:
+    """How a call ended, in a few words."""
+    if outcome.status == "raised":
+        error = outcome.exceptions[0] if outcome.exceptions else outcome.error
+        return f"raised {type(error).__name__}: {error}".removesuffix(": ")
+    if outcome.status != "returned":
+        return {"cancelled": "was cancelled", "unfinished": "never settled"}[outcome.status]
+    reading = interpret(outcome.value)
+    value = reading.text or ("" if reading.structured is None else json.dumps(reading.structured, default=str))
+    return ("returned an error: " if reading.is_error else "returned: ") + value if value else "returned"
