@@ -25,7 +25,7 @@ MCP_1 = version("mcp").startswith("1.")
 ATTEMPTS, ATTEMPT_SECONDS, CALL_SECONDS, PAGES = 3, 25.0, 120.0, 50
 
 
-class ToolFailed(Exception):
+class ToolError(Exception):
     """The tool cannot be used, or its result cannot be trusted."""
 
 
@@ -66,7 +66,7 @@ class Agent:
             changes, tools = self.changes, await self.list_tools()
             self.tools, self.seen = tools, changes
         if tool not in self.tools:
-            raise ToolFailed(f"the server lists no tool {tool}")
+            raise ToolError(f"the server lists no tool {tool}")
         return self.tools[tool]
 
     async def list_tools(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def trusted(result: types.CallToolResult, validator: Any) -> types.CallToolResul
     if not failed(result) and validator is not None:
         problem = "no structured content" if structured is None else next(validator.iter_errors(structured), None)
         if problem is not None:
-            raise ToolFailed(f"the result breaks the tool's outputSchema: {getattr(problem, 'message', problem)}")
+            raise ToolError(f"the result breaks the tool's outputSchema: {getattr(problem, 'message', problem)}")
     return result
 
 

@@ -48,7 +48,7 @@ class Blocked:
     where: str  # "file.py:12 function"
 
 
-class Deadlock(RuntimeError):  # noqa: N818  (a verdict, not a mishap)
+class Deadlock(RuntimeError):
     """Nothing can happen any more: no callback is ready, no timer is set and no thread is at work."""
 
 

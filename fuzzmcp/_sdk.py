@@ -36,19 +36,21 @@ if MAJOR >= 2:
         return item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
 
 else:
-    from mcp.types import JSONRPCMessage
+    from mcp import types
+
+    _message: Any = types.JSONRPCMessage
 
     def parse_frame(frame: dict[str, Any]) -> SessionMessage | Exception:
         """What a transport of the SDK puts on the read stream for a decoded message: bad ones as the exception."""
         try:
-            return SessionMessage(JSONRPCMessage.model_validate(frame))
+            return SessionMessage(_message.model_validate(frame))
         except ValueError as error:
             return error
 
     def parse_line(line: str) -> SessionMessage | Exception:
         """The same for a line of text, as the SDK's stdio client reads it."""
         try:
-            return SessionMessage(JSONRPCMessage.model_validate_json(line))
+            return SessionMessage(_message.model_validate_json(line))
         except ValueError as error:
             return error
 

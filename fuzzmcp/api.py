@@ -111,9 +111,7 @@ def run(
     return drive(case, target, promised.limits, front=server, quiet=quiet)
 
 
-def violations(
-    run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None
-) -> dict[str, Violation]:
+def violations(run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None) -> dict[str, Violation]:
     """The checks that a run violated, each with its evidence.
 
     >>> from fuzzmcp.examples.sdk_client import connect
@@ -124,9 +122,7 @@ def violations(
     return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
 
 
-def check(
-    client: Any, script: str | Script | Case = "", *, checks: Iterable[str] | None = None, **options: Any
-) -> Run:
+def check(client: Any, script: str | Script | Case = "", *, checks: Iterable[str] | None = None, **options: Any) -> Run:
     """Drive a client through one script and fail if it breaks a promise: a regression test in one line.
 
     Args:

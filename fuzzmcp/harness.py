@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import io
-import signal
-import sys
-import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
 
+from fuzzmcp._guards import collection_paused, interrupts, prints
+from fuzzmcp._tasks import is_cancellation, task_group
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.observe import CALL, Stacks, collected_logs
@@ -52,9 +50,7 @@ class HarnessError(RuntimeError):
     """fuzzmcp itself failed: never the client's fault."""
 
 
-def drive(
-    case: Case, target: Target, limits: Limits | None = None, *, front: Any = None, quiet: bool = False
-) -> Run:
+def drive(case: Case, target: Target, limits: Limits | None = None, *, front: Any = None, quiet: bool = False) -> Run:
     """Run one case.
 
     Args:
@@ -69,7 +65,7 @@ def drive(
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
     session = _Session(case, target, limits or Limits(), front)
-    with _interrupts() as pressed, _prints(quiet), _collection_paused():
+    with interrupts() as pressed, prints(quiet), collection_paused():
         run = session.run()
         if pressed():
             raise KeyboardInterrupt
@@ -165,7 +161,7 @@ class _Session:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())
 
     async def main(self) -> None:
-        async with _task_group(self.case.backend) as self.tasks:
+        async with task_group(self.case.backend) as self.tasks:
             done = self.start(_SESSION, self.session)
             await done.wait()
             self.ended = self.clock.now()
@@ -276,7 +272,7 @@ class _Session:
             return Outcome(number, "unfinished", began, now)
         if error is None:
             return Outcome(number, "returned", began, now, value=value)
-        if number in self.cancelled and _is_cancellation(error, self.case.backend):
+        if number in self.cancelled and is_cancellation(error, self.case.backend):
             return Outcome(number, "cancelled", began, now)
         places = [
             f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"
@@ -345,74 +341,11 @@ class _Session:
 
     def look_for_leaks(self) -> None:
         for task in self.client_tasks:
-            if not task.done() and not self.tasks.owns(task) and task is not _current():
+            if not task.done() and not self.tasks.owns(task) and task is not asyncio.current_task():
                 self.leaks.append(Leak("task", _name(task)))
         for number, (inbox, outbox) in enumerate(self.wire.streams):
             if not outbox.closed or not inbox.closed:
                 self.leaks.append(Leak("stream", f"connection {number} was never closed"))
-
-
-class _AsyncioTasks:
-    """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
-
-    def __init__(self) -> None:
-        self._tasks: dict[Any, asyncio.Task[None]] = {}
-
-    def start(self, key: Any, function: Callable[[], Any]) -> None:
-        self._tasks[key] = asyncio.get_running_loop().create_task(function())
-
-    def cancel(self, key: Any) -> None:
-        if key in self._tasks:
-            self._tasks[key].cancel()
-
-    def cancel_all(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-
-    def owns(self, task: Any) -> bool:
-        return task in self._tasks.values()
-
-
-class _TrioTasks:
-    """Tasks in one nursery, each with a cancel scope of its own."""
-
-    def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
-        self._nursery, self._new_scope = nursery, scope
-        self._scopes: dict[Any, Any] = {}
-
-    def start(self, key: Any, function: Callable[[], Any]) -> None:
-        scope = self._scopes[key] = self._new_scope()
-
-        async def run() -> None:
-            with scope:
-                await function()
-
-        self._nursery.start_soon(run)
-
-    def cancel(self, key: Any) -> None:
-        if key in self._scopes:
-            self._scopes[key].cancel()
-
-    def cancel_all(self) -> None:
-        self._nursery.cancel_scope.cancel()
-
-    def owns(self, task: Any) -> bool:
-        return True
-
-
-@contextlib.asynccontextmanager
-async def _task_group(backend: str) -> Any:
-    if backend == "asyncio":
-        yield _AsyncioTasks()
-        return
-    import trio
-
-    async with trio.open_nursery() as nursery:
-        yield _TrioTasks(nursery, trio.CancelScope)
-
-
-def _current() -> Any:
-    return asyncio.current_task()
 
 
 def _name(task: Any) -> str:
@@ -420,14 +353,6 @@ def _name(task: Any) -> str:
     code = getattr(coroutine, "cr_code", None)
     where = f" ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})" if code else ""
     return f"{getattr(coroutine, '__qualname__', coroutine)}{where}"
-
-
-def _is_cancellation(error: BaseException, backend: str) -> bool:
-    if backend == "asyncio":
-        return isinstance(error, asyncio.CancelledError)
-    import trio
-
-    return isinstance(error, trio.Cancelled)
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:
@@ -438,55 +363,3 @@ def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:
     for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
         _bare(other, depth + 1)
     return error
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Tell the user's Ctrl-C from a KeyboardInterrupt that the client raises."""
-    pressed = False
-
-    def handler(number: int, frame: Any) -> None:
-        nonlocal pressed
-        pressed = True
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: pressed
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        yield lambda: pressed
-        return
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextlib.contextmanager
-def _prints(quiet: bool) -> Iterator[None]:
-    if not quiet:
-        yield
-        return
-    before = sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = io.StringIO()
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-@contextlib.contextmanager
-def _collection_paused() -> Iterator[None]:
-    """No collection during the run: its garbage stays young, so that one quick collection at its end finds it all.
-
-    Which run reports a forgotten exception would otherwise depend on the runs before it.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -53,9 +53,11 @@ def target_of(function: Any, name: str | None = None) -> Target:
     """
     if isinstance(function, Target):
         return function
-    name = name or getattr(function, "__qualname__", type(function).__name__)
+    name = name or str(getattr(function, "__qualname__", type(function).__name__))
     if not callable(function):
-        raise TargetError(f"{name} is no client: expected a function that takes the server, found {type(function).__name__}")
+        raise TargetError(
+            f"{name} is no client: expected a function that takes the server, found {type(function).__name__}"
+        )
     inner = inspect.unwrap(getattr(function, "func", function))
     if inspect.isasyncgenfunction(function):
         raise TargetError(f"{name} is an async generator: decorate it with @contextlib.asynccontextmanager")

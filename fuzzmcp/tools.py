@@ -173,12 +173,12 @@ def _check_schema(schema: Json, where: str) -> None:
         for path, ref in _references(schema, ()):
             if not ref.startswith("#"):
                 raise ToolsError(f"{where}/{'/'.join(path)}: external $ref '{ref}' (it must not be fetched)")
-        validator_for(schema, default=jsonschema.Draft202012Validator).check_schema(schema)
+        type(compiled(schema)).check_schema(dict(schema))
         value = sample(schema)
         error = next(compiled(schema).iter_errors(value), None)
     except jsonschema.SchemaError as error:
-        path = "/".join(map(str, error.path))
-        raise ToolsError(f"{where}/{path}: invalid schema: {error.message}") from None
+        place = "/".join(map(str, error.path))
+        raise ToolsError(f"{where}/{place}: invalid schema: {error.message}") from None
     except RecursionError:
         raise ToolsError(f"{where}: nested too deeply, or a $ref that leads to itself") from None
     except ToolsError:
@@ -186,8 +186,10 @@ def _check_schema(schema: Json, where: str) -> None:
     except Exception as error:
         raise ToolsError(f"{where}: {_line(error)}") from None
     if error is not None:
-        path = "/".join(map(str, error.schema_path))
-        raise ToolsError(f"{where}/{path}: no sample value found: {error.message[:120]} (add 'examples' to the schema)")
+        place = "/".join(map(str, error.schema_path))
+        raise ToolsError(
+            f"{where}/{place}: no sample value found: {error.message[:120]} (add 'examples' to the schema)"
+        )
 
 
 def _line(error: Exception) -> str:

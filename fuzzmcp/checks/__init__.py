@@ -41,7 +41,11 @@ def _row(judge: Callable[[Facts, Contract], Any]) -> Check:
     demands, _, rest = text.partition("\n\nWhy: ")
     why, _, advice = rest.partition("\nDo: ")
     failure = type(f"{name.title().replace('_', '')}Failed", (CheckFailed,), {"check": name, "__module__": __name__})
-    return Check(name, judge, *(" ".join(part.split()) for part in (demands, why, advice)), failure)
+    return Check(name, judge, _one_line(demands), _one_line(why), _one_line(advice), failure)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 CHECKS: dict[str, Check] = {

@@ -138,9 +138,7 @@ def _changed_before(facts: Facts, exchange: Exchange) -> bool:
     if facts.run.case.changed is None or exchange.settled_by is None:
         return False
     return any(
-        e.method == "notifications/tools/list_changed"
-        and e.at >= exchange.at
-        and facts.before(e, exchange.settled_by)
+        e.method == "notifications/tools/list_changed" and e.at >= exchange.at and facts.before(e, exchange.settled_by)
         for e in facts.run.events
         if e.kind == "deliver"
     )
@@ -152,7 +150,8 @@ def error_channels(facts: Facts, contract: Contract) -> Verdict:
     Why: MCP, server/tools, error handling: execution errors (`isError`) SHOULD reach the model, which can correct
     itself; protocol errors say that the request itself was wrong, and MAY.
     Do: return the result with its error flag (or raise an error of the tool's); raise the protocol error with its code.
-    For an agent: an execution error reaches the transcript; a protocol error is logged for a person and stays out of it.
+    For an agent: an execution error reaches the transcript; a protocol error is logged for a person and stays out of
+    it.
     """
     met = False
     for call, exchange, outcome, answer in _final_answers(facts):

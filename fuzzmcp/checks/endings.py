@@ -28,14 +28,20 @@ def finishes(facts: Facts, contract: Contract) -> Verdict:
     for outcome in run.outcomes:
         call, took = outcome.call, outcome.ended - outcome.started
         if outcome.status == "unfinished":
-            how = "waits for ever: nothing was left that could wake it" if run.idle else f"had not settled after {took:g} s"
+            how = (
+                "waits for ever: nothing was left that could wake it"
+                if run.idle
+                else f"had not settled after {took:g} s"
+            )
             return Violation(f"{facts.title(call)} {how}", _of_call(facts, call), call)
         if took > contract.deadline:
             message = f"{facts.title(call)} took {seconds(took)}; the contract allows {contract.deadline:g} s"
             return Violation(message, _of_call(facts, call), call)
         if outcome.ended - cancelled_at.get(call, outcome.ended) > contract.grace:
             late = seconds(outcome.ended - cancelled_at[call])
-            return Violation(f"{facts.title(call)} went on for {late} after its caller cancelled it", _of_call(facts, call), call)
+            return Violation(
+                f"{facts.title(call)} went on for {late} after its caller cancelled it", _of_call(facts, call), call
+            )
     return held_if(facts.faulty and bool(run.outcomes))
 
 
@@ -164,5 +170,3 @@ def _disturbed(facts: Facts, outcome: Outcome, contract: Contract) -> str:
         return f"was not sent for {seconds(waited)}"
     late = outcome.ended - exchange.settled_by.at
     return f"was held up for {seconds(late)}" if late > contract.grace else ""
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 from fuzzmcp.faults import ANSWERS
@@ -127,7 +128,7 @@ class Facts:
     def successive(self) -> Iterator[tuple[int, Exchange, Exchange]]:
         """Each `tools/call` exchange with the next one of the same call."""
         for call, exchanges in self.tool_calls.items():
-            for first, second in zip(exchanges, exchanges[1:], strict=False):
+            for first, second in pairwise(exchanges):
                 yield call, first, second
 
     @cached_property

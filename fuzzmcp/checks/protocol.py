@@ -230,7 +230,9 @@ def _meta_problem(event: Event) -> str:
         return ""
     params = (event.frame or {}).get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
-    missing = [key for key in (wire.META_VERSION, wire.META_CAPABILITIES) if not isinstance(meta, dict) or key not in meta]
+    missing = [
+        key for key in (wire.META_VERSION, wire.META_CAPABILITIES) if not isinstance(meta, dict) or key not in meta
+    ]
     return f"lacks _meta {missing[0]}" if missing else ""
 
 

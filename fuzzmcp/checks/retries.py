@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fuzzmcp.checks.facts import NOT_EXERCISED, Exchange, Facts, Verdict, Violation, held_if, seconds
+from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, seconds
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import ANSWERS
 from fuzzmcp.trace import Event
@@ -28,9 +28,7 @@ def request_budget(facts: Facts, contract: Contract) -> Verdict:
     """
     for call, exchanges in facts.tool_calls.items():
         if len(exchanges) > contract.max_requests:
-            message = (
-                f"{facts.title(call)} cost {len(exchanges)} requests; the contract allows {contract.max_requests}"
-            )
+            message = f"{facts.title(call)} cost {len(exchanges)} requests; the contract allows {contract.max_requests}"
             return Violation(message, tuple(e.request for e in exchanges), call)
     tempted = any(e.fault and e.kind != "success" for found in facts.tool_calls.values() for e in found)
     return held_if(tempted)
@@ -54,7 +52,8 @@ def retry_after(facts: Facts, contract: Contract) -> Verdict:
                 early = facts.before(exchange.settled_by, other.request) and other.at < until - _EPSILON  # type: ignore[arg-type]
                 if early:
                     waited = other.at - exchange.settled_by.at  # type: ignore[union-attr]
-                    message = f"{facts.title(call)} was sent again after {seconds(waited)}; retry-after said {answer.hint:g} s"
+                    title = facts.title(call)
+                    message = f"{title} was sent again after {seconds(waited)}; retry-after said {answer.hint:g} s"
                     return Violation(message, _shown(exchange, other), call)
     return held_if(hinted)
 
@@ -67,7 +66,7 @@ def spend_cap(facts: Facts, contract: Contract) -> Verdict:
     """
     capped = False
     for call, exchanges in facts.tool_calls.items():
-        for first, second in zip(exchanges, exchanges[1:], strict=False):
+        for first, second in pairwise(exchanges):
             if _is(first, "429cap"):
                 waited = seconds(second.at - first.settled_by.at)  # type: ignore[union-attr]
                 message = f"{facts.title(call)} was sent again {waited} after its spend cap was reached"
@@ -171,7 +170,8 @@ def unsafe_retry(facts: Facts, contract: Contract) -> Verdict:
     for call, first, second in facts.successive():
         if _in_doubt(facts, first, second):
             fault = first.fault or "silence"
-            message = f"{facts.title(call)} may run twice: it was sent again after '{fault}', which does not say whether it ran"
+            doubt = f"it was sent again after '{fault}', which does not say whether it ran"
+            message = f"{facts.title(call)} may run twice: {doubt}"
             return Violation(message, _shown(first, second), call)
     return held_if(doubtful)
 
@@ -184,14 +184,3 @@ def _in_doubt(facts: Facts, exchange: Exchange, following: Exchange | None) -> b
     settled = exchange.settled_by
     late = settled is not None and following is not None and facts.before(following.request, settled)
     return settled is None or late
-
-
-__all__ = [
-    "NOT_EXERCISED",
-    "backoff",
-    "no_pointless_retry",
-    "request_budget",
-    "retry_after",
-    "spend_cap",
-    "unsafe_retry",
-]

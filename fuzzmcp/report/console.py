@@ -16,6 +16,7 @@ from fuzzmcp.checks import CHECKS
 from fuzzmcp.report.model import Report, SavedFinding, Subject
 from fuzzmcp.report.text import counted, duration, harmless, ordinal
 from fuzzmcp.report.timeline import Moment, folded
+from fuzzmcp.trace import PROBE
 
 _WIDTH_PIPED = 100
 _WIDTH_MAX = 120
@@ -130,11 +131,11 @@ def _labelled(label: str, text: str, console: Console) -> None:
 
 def _hanging(label: Text, width: int, text: Text, console: Console) -> None:
     """A label, and text that wraps beside it."""
-    grid = Table.grid(padding=0)
-    grid.add_column(width=width, no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(label, text)
-    console.print(grid, width=min(console.width, _WIDTH_MAX))
+    for place, line in enumerate(text.wrap(console, max(min(console.width, _WIDTH_MAX) - width, 20))):
+        line.rstrip()
+        head = label if place == 0 else Text()
+        head.append(" " * (width - head.cell_len))
+        console.print(head.append_text(line), soft_wrap=True)
 
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
@@ -206,14 +207,18 @@ def _tells(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
 
 
 def _what(moment: Moment, one_call: bool) -> str:
-    """The middle column of a line."""
-    text = moment.text.partition("(")[0] if one_call and moment.method == "tools/call" and moment.nth else moment.text
-    if moment.direction == "->" or (moment.direction == "<-" and not moment.label):
+    """The middle column of a line; where there is only one call, its tool is name enough."""
+    text, label = moment.text, moment.label
+    if one_call and moment.kind in ("request", "settle"):
+        text, label = (text.partition("(")[0], label) if moment.nth else (text, label.partition("(")[0])
+    if moment.nth and moment.call == PROBE:
+        text += " (the probe)"
+    if moment.direction == "->" or (moment.direction == "<-" and not label):
         name = moment.method if moment.id is None else f"{moment.method} {moment.id}".strip()
-        return "  ".join(filter(None, (name, moment.label, text)))
-    if moment.label == "ok" and not moment.fault:
-        return "ok"
-    return "  ".join(filter(None, (moment.label, text)))
+        return "  ".join(filter(None, (name, label, text)))
+    if label == "ok" and not moment.fault:
+        return label
+    return "  ".join(filter(None, (label, text)))
 
 
 def _where(moment: Moment) -> str:

@@ -154,7 +154,8 @@ class _Narrator:
             case "deliver":
                 return self._delivered(event)
             case "close":
-                return "<-", "", "closes the stream", ""
+                asked = self.requests.get(event.request)
+                return "<-", asked.method if asked else "", "closes the stream", ""
             case "open" | "hang_up":
                 what = "opens" if event.kind == "open" else "closes"
                 return "", "", f"the client {what} connection {event.connection + 1}", ""
@@ -169,7 +170,7 @@ class _Narrator:
     def _delivered(self, event: Event) -> tuple[Direction, str, str, str]:
         asked = self.requests.get(event.request)
         if event.frame is None:
-            return "<-", "", str(event.action or "a line"), event.text
+            return "<-", asked.method if asked else "", str(event.action or "a line"), event.text
         if event.answer is None:
             return "<-", event.method, "" if event.method else str(event.action or "a frame"), ""
         return "<-", asked.method if asked else "", _kind(event.answer, event.action), _content(event.answer)

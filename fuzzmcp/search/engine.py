@@ -14,7 +14,7 @@ from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import drive
 from fuzzmcp.script import Action, Script, Step
-from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of
+from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
@@ -66,7 +66,7 @@ class Result:
     phase: str = ""
 
 
-class CannotRun(Exception):  # noqa: N818 - a verdict on the target, shown as it is
+class CannotRun(Exception):
     """The client fails before the first call although nothing is wrong with the server."""
 
     def __init__(self, run: Run) -> None:
@@ -261,7 +261,7 @@ class Search:
         if not found:
             return None
         run, violation = found[0]
-        agree = len(found) == _REPLAYS and len({"\n".join(replay.lines()) for replay in replays}) == 1
+        agree = len(found) == _REPLAYS and len(set(map(shape_of, replays))) == 1
         return Finding(check, case, violation, run, minimal, agree, fingerprint_of(check, case, run, violation))
 
     # -- runs ------------------------------------------------------------------------------------------------------
@@ -328,5 +328,3 @@ def _moments(run: Run) -> list[float]:
         later = [e.at for e in run.events if e.at > request.at and e.call == request.call and e.kind != "deliver"]
         found += [round(later[0] - request.at, 6)] if later else []
     return found
-
-

@@ -72,6 +72,13 @@ def fingerprint_of(check: str, case: Case, run: Run, violation: Violation) -> st
     return hashlib.sha256(text.encode()).hexdigest()[:4]
 
 
+def shape_of(run: Run) -> tuple[Any, ...]:
+    """What must be the same in every replay of a case: all but the ids, which a client may count up for ever."""
+    events = tuple((e.at, e.kind, e.call, e.method, str(e.action), str(e.site)) for e in run.events)
+    endings = tuple((o.call, o.status, o.ended, type(o.error).__name__) for o in (*run.outcomes, run.probe) if o)
+    return events, endings, run.leaks, run.blocked
+
+
 @dataclass
 class Tally:
     """Counts over all runs of a search."""

@@ -36,7 +36,7 @@ def minimize(case: Case, violates: Callable[[Case], bool]) -> tuple[Case, bool]:
         return case, False
 
 
-class StopSearch(Exception):  # noqa: N818 - it is no error
+class StopSearch(Exception):
     """The budget is spent."""
 
 
@@ -182,9 +182,10 @@ def _fits(name: str, step: Step, case: Case) -> bool:
 def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
     """The same action at a simpler moment or with a simpler value, and every earlier kind."""
     role = ANSWERS if a.name in ANSWERS else EXTRAS
-    for at in (None, *_TIMES):
-        if at is None or isinstance(a.at, str) or (a.at is not None and at < a.at):
-            yield replace(a, at=at)
+    yield replace(a, at=None)
+    for moment in _TIMES:
+        if isinstance(a.at, str) or (a.at is not None and moment < a.at):
+            yield replace(a, at=moment)
     if isinstance(a.at, float) and a.at != round(a.at):
         yield replace(a, at=float(round(a.at)))
     yield from _simpler_values(a, case)
@@ -245,4 +246,3 @@ def spelled(case: Case) -> str:
     outputs = ",".join(f"{name}={value}" for name, value in sorted(case.outputs.items()))
     calls = ";".join(map(str, case.calls))
     return f"{case.script} | {calls} | {outputs} | {case.protocol} {case.backend} {case.schedule}"
-

@@ -45,7 +45,7 @@ def workloads(base: Case) -> list[Case]:
     first = base.calls[0]
     tools = {tool.name: tool for tool in base.tools}
     second = other_call(tools[first.tool], first)
-    loads = [(first,)]
+    loads: list[tuple[Call, ...]] = [(first,)]
     unsafe = next((t for t in base.tools if not t.repeatable and t.name != first.tool), None)
     if unsafe is not None:
         loads.append((Call(unsafe.name, unsafe.sample_arguments),))

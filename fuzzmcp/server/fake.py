@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -40,7 +41,7 @@ class _Session:
 
     number: int
     version: str
-    closed: bool = False
+    closes: float = math.inf
     subscriptions: dict[Any, bool] = field(default_factory=dict)
 
 
@@ -92,9 +93,7 @@ class FakeServer:
             return False
         return self._peek("call").answer.name in ("ok", "wrongid", "strid", "batch", "truncated")
 
-    def receive(
-        self, frame: Any, now: float, connection: int = 0, ok_result: Frame | None = None
-    ) -> list[Delivery]:
+    def receive(self, frame: Any, now: float, connection: int = 0, ok_result: Frame | None = None) -> list[Delivery]:
         """What the server does with one message of the client.
 
         Args:
@@ -109,14 +108,15 @@ class FakeServer:
         while connection >= len(self._sessions):
             self.connect()
         session = self._sessions[connection]
-        if not isinstance(frame, dict) or session.closed:
+        if not isinstance(frame, dict) or "method" not in frame:
             return []
         start = self._unblocked(now)
-        if "method" not in frame:
+        if "id" in frame:
+            self.serial += 1
+        if start >= session.closes:
             return []
         if "id" not in frame:
             return self._on_notification(session, frame, start)
-        self.serial += 1
         return self._on_request(session, frame, start, ok_result)
 
     def finish(self) -> None:
@@ -169,8 +169,7 @@ class FakeServer:
         self.played += [(self.serial, action) for action in silently if action.name in ("hang", "block")]
         reply = answers.build(answer, asked)
         deliveries = [
-            self._timed(d, session, start)
-            for d in self._sequence(session, frame, asked, answer, reply, step, scripted)
+            self._timed(d, session, start) for d in self._sequence(session, frame, asked, answer, reply, step, scripted)
         ]
         self._hold(session, frame, [d for d in deliveries if d.at < 0])
         return sorted((d for d in deliveries if d.at >= 0), key=lambda d: d.at)
@@ -186,7 +185,8 @@ class FakeServer:
     def _asked(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> Asked:
         params = frame.get("params")
         params = params if isinstance(params, dict) else {}
-        tool, arguments, plain = None, None, None
+        tool, arguments = None, None
+        plain: Frame | tuple[int, str | None, Any] | None = None
         if frame["method"] == "tools/call":
             tool = next((t for t in self._tools(start) if t.name == params.get("name")), None)
             given = params.get("arguments")
@@ -194,7 +194,7 @@ class FakeServer:
             if tool is None:
                 plain = (wire.INVALID_PARAMS, f"Unknown tool: {params.get('name')}", None)
         else:
-            plain = self._plain(session, frame["method"], params, start)
+            plain = self._plain(session, frame, params, start)
         base = self.case.outputs.get(tool.name) if tool else None
         return Asked(frame["id"], self.serial, session.version, tool, arguments, base, ok_result, plain)
 
@@ -203,11 +203,11 @@ class FakeServer:
         return self.case.changed if changed and self.case.changed is not None else self.case.tools
 
     def _plain(
-        self, session: _Session, method: Any, params: Frame, start: float
+        self, session: _Session, frame: Frame, params: Frame, start: float
     ) -> Frame | tuple[int, str | None, Any]:
         """What `ok` means for every method but `tools/call`."""
         stateless = era_of(self.case.protocol) == "stateless"
-        match method:
+        match frame["method"]:
             case "initialize" if stateless:
                 asked = params.get("protocolVersion")
                 data = {"supported": list(STATELESS_VERSIONS), "requested": str(asked)}
@@ -220,7 +220,7 @@ class FakeServer:
             case "tools/list":
                 return catalogue.page(self._tools(start), params.get("cursor"), session.version, self._listing())
             case "subscriptions/listen" if stateless:
-                return {"_meta": {wire.META_SUBSCRIPTION: None}, "resultType": "complete"}
+                return {"_meta": {wire.META_SUBSCRIPTION: frame["id"]}, "resultType": "complete"}
             case "ping" if not stateless:
                 return {}
             case "logging/setLevel" if not stateless:
@@ -255,7 +255,8 @@ class FakeServer:
             elif extra.name not in ("dup", "progress_after"):
                 yield from self._extra(session, frame, extra)
         if listens and answer.name == "ok":
-            yield from self._acknowledge(session, frame)
+            reply = Reply()
+            yield from self._acknowledge(session, frame, answer, own)
         else:
             yield from _answer_deliveries(answer, reply, own)
         for extra in step.extras:
@@ -268,13 +269,14 @@ class FakeServer:
             elif extra.name == "progress_after":
                 yield _delivery(at, frame=wire.progress(_token(frame), 1), action=extra)
 
-    def _acknowledge(self, session: _Session, frame: Frame) -> Iterator[Delivery]:
+    def _acknowledge(self, session: _Session, frame: Frame, answer: Action, own: Action | None) -> Iterator[Delivery]:
         """A `subscriptions/listen` stream opens with an acknowledgement and stays open."""
         params = frame.get("params") or {}
         wanted = params.get("notifications") if isinstance(params, dict) else None
         tools = bool(isinstance(wanted, dict) and wanted.get("toolsListChanged"))
-        session.subscriptions[frame["id"]] = tools
-        yield _delivery(None, frame=wire.acknowledged(frame["id"], {"toolsListChanged": True} if tools else {}))
+        session.subscriptions[_hashable(frame["id"])] = tools
+        acknowledgement = wire.acknowledged(frame["id"], {"toolsListChanged": True} if tools else {})
+        yield _delivery(answer.at, frame=acknowledgement, action=own)
 
     def _extra(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
         method = _SCRIPT_METHOD[frame["method"]]
@@ -326,10 +328,7 @@ class FakeServer:
         at = delivery.at
         if at >= 0:
             at = start + at if delivery.kind == "cancel" else self._unblocked(start + at)
-            if delivery.kind == "close":
-                session.closed = True
-            if delivery.action is not None and delivery.action.name == "list_changed":
-                self._changed_at = at
+            self._takes_effect(delivery, session, at)
         return Delivery(
             at,
             delivery.kind,
@@ -340,6 +339,13 @@ class FakeServer:
             delivery.action,
             delivery.answer,
         )
+
+    def _takes_effect(self, delivery: Delivery, session: _Session, at: float) -> None:
+        """What is different for later requests from this delivery on."""
+        if delivery.kind == "close":
+            session.closes = min(session.closes, at)
+        if delivery.action is not None and delivery.action.name == "list_changed":
+            self._changed_at = at if self._changed_at is None else min(self._changed_at, at)
 
     def _unblocked(self, at: float) -> float:
         """The moment from `at` on at which the server next handles anything."""
@@ -358,15 +364,14 @@ class FakeServer:
         params = frame.get("params")
         if frame["method"] != "notifications/cancelled" or not isinstance(params, dict):
             return []
-        held = self._held.pop((session.number, _hashable(params.get("requestId"))), None)
+        name = _hashable(params.get("requestId"))
+        held = self._held.pop((session.number, name), None)
+        session.subscriptions.pop(name, None)
         if held is None:
-            session.subscriptions.pop(_hashable(params.get("requestId")), None)
             return []
         released = []
         for d in held.deliveries:
-            if d.action is not None and d.action.name == "list_changed":
-                self._changed_at = start
-            session.closed = session.closed or d.kind == "close"
+            self._takes_effect(d, session, start)
             released.append(Delivery(start, d.kind, d.connection, d.request, d.frame, d.line, d.action, d.answer))
         return released
 

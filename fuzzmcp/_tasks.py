@@ -1,0 +1,77 @@
+"""The harness's own tasks, one API for both loops: started by key, cancelled as a caller would cancel them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+
+class AsyncioTasks:
+    """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Any, asyncio.Task[None]] = {}
+
+    def start(self, key: Any, function: Callable[[], Any]) -> None:
+        self._tasks[key] = asyncio.get_running_loop().create_task(function())
+
+    def cancel(self, key: Any) -> None:
+        if key in self._tasks:
+            self._tasks[key].cancel()
+
+    def cancel_all(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+    def owns(self, task: Any) -> bool:
+        return task in self._tasks.values()
+
+
+class TrioTasks:
+    """Tasks in one nursery, each with a cancel scope of its own."""
+
+    def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
+        self._nursery, self._new_scope = nursery, scope
+        self._scopes: dict[Any, Any] = {}
+
+    def start(self, key: Any, function: Callable[[], Any]) -> None:
+        scope = self._scopes[key] = self._new_scope()
+
+        async def run() -> None:
+            with scope:
+                await function()
+
+        self._nursery.start_soon(run)
+
+    def cancel(self, key: Any) -> None:
+        if key in self._scopes:
+            self._scopes[key].cancel()
+
+    def cancel_all(self) -> None:
+        self._nursery.cancel_scope.cancel()
+
+    def owns(self, task: Any) -> bool:
+        return True
+
+
+@contextlib.asynccontextmanager
+async def task_group(backend: str) -> AsyncIterator[Any]:
+    """Tasks on the running loop; the block does not wait for them on asyncio, and cancels them on trio."""
+    if backend == "asyncio":
+        yield AsyncioTasks()
+        return
+    import trio
+
+    async with trio.open_nursery() as nursery:
+        yield TrioTasks(nursery, trio.CancelScope)
+
+
+def is_cancellation(error: BaseException, backend: str) -> bool:
+    """Whether an exception is how this loop cancels a task."""
+    if backend == "asyncio":
+        return isinstance(error, asyncio.CancelledError)
+    import trio
+
+    return isinstance(error, trio.Cancelled)
