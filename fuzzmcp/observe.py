@@ -46,7 +46,7 @@ class Stacks:
     def task_started(self, task: Any, parent: Any) -> None:
         """Remember who started a task, so that a stack can go on across tasks."""
         code = getattr(task.get_coro(), "cr_code", None)
-        if parent is not None and not (code is not None and _ours(code)):
+        if parent is not None and not (code is not None and _ours(code.co_filename)):
             self._parents[task] = weakref.ref(parent)
 
     def take(self, call: int | None, depth: int = 2) -> tuple[Site | None, Site | None]:
@@ -74,7 +74,8 @@ class Stacks:
         """Coroutine frames of the client, innermost first, continued into the tasks that started this one."""
         frames = []
         while frame is not None:
-            if frame.f_code.co_flags & _COROUTINE and not _ours(frame.f_code):
+            code = frame.f_code
+            if code.co_flags & _COROUTINE and not _ours(code.co_filename):
                 frames.append(frame)
             frame = frame.f_back
         task = _current_task()
@@ -97,9 +98,10 @@ def _place(filename: str) -> tuple[str, bool]:
     return path, path.startswith(_LIBRARIES)
 
 
-def _ours(code: CodeType) -> bool:
-    """Whether code belongs to fuzzmcp itself; the clients that ship with it do not."""
-    return code.co_filename.startswith(_HERE) and not code.co_filename.startswith(_CLIENTS)
+@lru_cache(maxsize=4096)
+def _ours(filename: str) -> bool:
+    """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
+    return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
 
 
 def _current_task() -> Any:
@@ -113,7 +115,7 @@ def _suspended(awaitable: Any) -> Iterator[FrameType]:
     """Frames of a suspended coroutine and of what it awaits, outermost first, the client's only."""
     while awaitable is not None:
         frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "ag_frame", None)
-        if frame is not None and not _ours(frame.f_code):
+        if frame is not None and not _ours(frame.f_code.co_filename):
             yield frame
         awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "ag_await", None)
 

@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from types import EllipsisType
 from typing import Literal
@@ -169,6 +170,7 @@ class Script:
         return ",".join(map(str, self.steps)) or "ok"
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Script:
         """Read a script.
 

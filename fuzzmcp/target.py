@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +32,7 @@ class Target:
     function: Callable[[Any], Any]
     role: Literal["client", "agent"]
 
-    @property
+    @cached_property
     def file(self) -> str | None:
         """The real path of the file that defines it, where that is known."""
         try:
@@ -53,6 +54,14 @@ def target_of(function: Any, name: str | None = None) -> Target:
     """
     if isinstance(function, Target):
         return function
+    try:
+        return _classified(function, name)
+    except TypeError:  # it cannot be hashed
+        return _classified.__wrapped__(function, name)
+
+
+@lru_cache(maxsize=64)
+def _classified(function: Any, name: str | None) -> Target:
     name = name or str(getattr(function, "__qualname__", type(function).__name__))
     if not callable(function):
         raise TargetError(
@@ -79,9 +88,22 @@ def load(text: str) -> Target:
     Raises:
         TargetError: It cannot be imported or found, or is no client; import errors of the module are its cause.
     """
+    return target_of(find(text), text)
+
+
+def find(text: str, what: str = "client") -> Any:
+    """Import what `module:attr` or `path.py:attr` names, whatever it is.
+
+    Args:
+        text: The name.
+        what: What it should be, for the message.
+
+    Raises:
+        TargetError: It cannot be imported or found; import errors of the module are its cause.
+    """
     place, mark, attribute = text.rpartition(":")
     if not mark or not place or not attribute:
-        raise TargetError(f"'{text}' names no client: expected MODULE:ATTR or PATH.py:ATTR")
+        raise TargetError(f"'{text}' names no {what}: expected MODULE:ATTR or PATH.py:ATTR")
     module = _module(place)
     value: Any = module
     for part in attribute.split("."):
@@ -90,7 +112,7 @@ def load(text: str) -> Target:
             guess = nearest(part, known)
             raise TargetError(f"{place} has no '{part}'" + (f"; did you mean '{guess}'?" if guess else ""))
         value = getattr(value, part)
-    return target_of(value, text)
+    return value
 
 
 def _module(place: str) -> Any:

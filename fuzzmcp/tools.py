@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,7 @@ def compiled(schema: Json) -> Validator:
     return validator_for(schema, default=jsonschema.Draft202012Validator)(schema)
 
 
+@lru_cache(maxsize=1)
 def crm() -> Catalogue:
     """The bundled catalogue of a small customer system, `examples/crm.json`."""
     return load_text(resources.files("fuzzmcp.examples").joinpath("crm.json").read_text("utf-8"), "crm.json")

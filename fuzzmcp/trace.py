@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from fuzzmcp.case import Case
 from fuzzmcp.script import Action, Step
@@ -67,8 +67,7 @@ class Answer:
         return None if self.value_json is None else json.loads(self.value_json)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happened at virtual second `at`.
 
     Attributes:

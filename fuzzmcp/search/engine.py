@@ -19,7 +19,7 @@ from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, w
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import Target
-from fuzzmcp.trace import Run
+from fuzzmcp.trace import Outcome, Run
 
 _BATCH = 200
 _REPLAYS = 3
@@ -71,8 +71,10 @@ class CannotRun(Exception):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        error = run.connect_error
-        why = f"{type(error).__name__}: {error}" if error is not None else run.stopped or "it never gets ready"
+        error = run.connect_error or (run.outcomes[0].error if run.outcomes else None)
+        raised = Outcome(0, "raised", 0.0, 0.0, error=error)
+        why = "; ".join(f"{type(error).__name__}: {error}" for error in raised.exceptions)
+        why = why or run.stopped or "it never gets ready"
         super().__init__(f"the client fails before the first call, with no fault at all: {why}")
 
 
@@ -128,6 +130,7 @@ class Search:
             self._preflight()
             for phase in self._phases:
                 result.phase = phase
+                self._report()
                 getattr(self, f"_{phase}")()
         except StopSearch:
             pass
@@ -143,7 +146,7 @@ class Search:
     def _preflight(self) -> None:
         case = replace(self.base, script=Script())
         run = self._drive(case)
-        if not run.connected:
+        if not run.connected or fails_by_itself(run):
             raise CannotRun(run)
         self._consider(case)
 
@@ -280,7 +283,7 @@ class Search:
 
     def _drive(self, case: Case) -> Run:
         self.result.runs += 1
-        if self.result.runs % 50 == 0:
+        if self.result.runs % 10 == 0:
             self._report()
         return self._replay(case)
 
@@ -317,6 +320,12 @@ _SETTINGS = settings(
     print_blob=False,
     report_multiple_bugs=True,
 )
+
+
+def fails_by_itself(run: Run) -> bool:
+    """Whether the first call raised before the server was asked for anything: no fault can be the reason."""
+    asked = any(request.method == "tools/call" for request in run.requests)
+    return not asked and run.outcomes[:1] != () and run.outcomes[0].status == "raised"
 
 
 def _moments(run: Run) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from fuzzmcp.case import Case
 from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
@@ -18,8 +18,7 @@ from fuzzmcp.trace import Answer
 _SCRIPT_METHOD = {wire_name: name for name, wire_name in METHODS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """Something due at virtual second `at`: a frame, a raw line, the end of the stream, or the caller's cancellation.
 
     `request` is the serial number of the request it belongs to, `action` the part of the script that caused it.

@@ -1,0 +1,54 @@
+# Every target works from a clean clone: it sets up what it needs in .venv*.
+PYTHON ?= python3
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+SDKS ?= 1.30.0 2.3.0
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check install --quiet
+.PHONY: demo test lint types suite test-all test-floor bench clean
+.DELETE_ON_ERROR:
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) --editable '.[test,lint]'
+	touch $@
+
+demo: $(VENV)/.ready  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
+	$(BIN)/python examples/demo.py
+
+test: lint types suite  ## lint, types and the whole suite
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# On the built wheel, away from the checkout: started here, mypy would silently skip strategies/.
+types: $(VENV)/.ready
+	rm -rf build
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir build .
+	$(BIN)/python -m zipfile -e build/fuzzmcp-*.whl build/types
+	cd build/types && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
+
+suite: $(VENV)/.ready
+	$(BIN)/python -m pytest
+
+test-all:  ## the suite on every Python that is installed, with both majors of the SDK, and on the oldest versions
+	@for python in $(PYTHONS); do command -v $$python >/dev/null && $$python -c '' 2>/dev/null || continue; \
+	  for sdk in $(SDKS); do \
+	    venv=.venv-$$python-mcp$$sdk; echo "== $$python, mcp $$sdk"; \
+	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test]' mcp==$$sdk; } || exit 1; \
+	    $$venv/bin/python -m pytest || exit 1; \
+	  done; done
+	@$(MAKE) --no-print-directory test-floor
+
+FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.1.8' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomli-w==1.0.0'
+test-floor:
+	@echo "== oldest versions that pyproject allows"
+	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }
+	.venv-floor/bin/python -m pytest
+
+bench: $(VENV)/.ready  ## what fuzzmcp costs, as JSON
+	$(BIN)/python tests/bench.py
+
+clean:
+	rm -rf .venv* build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
