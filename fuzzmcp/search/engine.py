@@ -23,8 +23,8 @@ from fuzzmcp.trace import Outcome, Run
 
 _BATCH = 200
 _REPLAYS = 3
-_GRACE = 0.2
-"""The part of the budget by which a violation that is being made minimal may overrun it."""
+_GRACE_RUNS, _GRACE_SECONDS = 200, 5.0
+"""By how much a violation that is being made minimal may overrun the budget (or by a fifth, if that is more)."""
 _SWEEP_SHARE = 0.6
 """The part of the budget that the sweep may use: drawn cases must get their turn."""
 
@@ -244,7 +244,7 @@ class Search:
         """Make a violation minimal and add it to the findings, unless it turns out to be a known one."""
 
         def violates(smaller: Case) -> bool:
-            if self._share_used() >= 1.0 + _GRACE:
+            if self._overrun():
                 raise StopSearch
             return check in self._violations(smaller)
 
@@ -302,6 +302,11 @@ class Search:
 
     def _spent(self) -> bool:
         return self._share_used() >= 1.0
+
+    def _overrun(self) -> bool:
+        runs, seconds = self.budget.runs, self.budget.seconds
+        too_many = runs is not None and self.result.runs >= runs + max(_GRACE_RUNS, runs // 5)
+        return too_many or (seconds is not None and self._elapsed() >= seconds + max(_GRACE_SECONDS, seconds / 5))
 
     def _report(self) -> None:
         left = None if self.budget.seconds is None else max(self.budget.seconds - self._elapsed(), 0.0)

@@ -73,8 +73,9 @@ def _weight(a: Action) -> tuple[Any, ...]:
 
 
 def _rank(a: Action) -> float:
-    """Place in the vocabulary; an answer that is only late counts as less simple than none at all."""
-    return RANK["hang"] + 0.5 if a.name == "ok" and a.at is not None else RANK[a.name]
+    """Place in the vocabulary; an answer that comes late counts as less simple than none at all."""
+    late = a.at is not None and a.name in ANSWERS
+    return RANK["hang"] + 0.5 + RANK[a.name] / 1000 if late else RANK[a.name]
 
 
 def _call_weight(case: Case, call: Call) -> tuple[int, int, int]:
@@ -91,7 +92,7 @@ def _simpler(case: Case) -> Iterator[Case]:
     found = []
     for variant in _variants(case):
         key = str(variant.script), variant.calls, variant.schedule
-        if key not in seen and variant != case and not variant.inapplicable:
+        if key not in seen and not variant.inapplicable:
             seen.add(key)
             weight = complexity(variant)
             if weight < here:
@@ -102,12 +103,29 @@ def _simpler(case: Case) -> Iterator[Case]:
 
 def _variants(case: Case) -> Iterator[Case]:
     yield from _fewer_calls(case)
+    yield from _bold(case)
     if case.schedule:
         yield replace(case, schedule=0)
     if case.outputs:
         yield replace(case, outputs={})
     for steps in _other_steps(case):
         yield with_script(case, Script(steps))
+
+
+def _bold(case: Case) -> Iterator[Case]:
+    """Changes that only help together: one call alone with the steps that do something, in plainer and plainer form."""
+    faulty = tuple(step for step in case.script.steps if not step.plain)
+    plainer = [
+        case.script.steps,
+        faulty,
+        tuple(replace(step, extras=()) for step in faulty),
+        tuple(replace(step, answer=replace(step.answer, at=None)) for step in faulty),
+        tuple(replace(step, answer=replace(step.answer, at=None), extras=()) for step in faulty),
+    ]
+    alone = [(replace(call, at=None),) for call in case.calls]
+    for calls in (case.calls, default_calls(case.tools), *alone):
+        for steps in plainer:
+            yield with_script(replace(case, calls=calls), Script(steps))
 
 
 def with_script(case: Case, script: Script) -> Case:

@@ -95,8 +95,8 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
     yield Step(Action("ok", at=2.0), (cancel,))
     yield Step(OK, (Action("cancel"),))
     yield Step(hang, (action("progress", 3600),))
-    yield Step(hang, (action("ping"),))
-    yield Step(hang, (action("server_cancel"),) if era_of(base.protocol) == "handshake" else ())
+    for name in ("ping", "server_cancel") if era_of(base.protocol) == "handshake" else ():
+        yield Step(hang, (action(name),))
 
 
 def answers(method: str, protocol: str) -> Iterator[Action]:

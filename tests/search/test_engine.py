@@ -1,0 +1,172 @@
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from fuzzmcp.api import case_of, contract_of
+from fuzzmcp.checks import CHECKS
+from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.harness import HarnessError
+from fuzzmcp.search import Budget, CannotRun, Search
+from fuzzmcp.search import engine as engine_module
+from fuzzmcp.target import target_of
+
+
+def search(client, runs, **options):
+    return Search(target_of(client), case_of(), contract_of(client), budget=Budget(runs=runs), **options)
+
+
+def scripts(result):
+    return {(finding.check, str(finding.case.script)) for finding in result.findings}
+
+
+@pytest.fixture(scope="module")
+def naive():
+    """What a short search finds in the naive agent."""
+    return search(naive_agent.connect, 500, seed=1).run()
+
+
+def test_the_canary_is_found(naive):
+    """If this fails, the search is blind: trust no silence of it."""
+    assert ("spend_cap", "429cap") in scripts(naive)
+
+
+def test_planted_bugs_end_in_their_known_smallest_scripts(naive):
+    assert {
+        ("retry_after", "429"),
+        ("drift_caught", "drift(created>Created)"),
+        ("no_pointless_retry", "error"),
+        ("relists", "list_changed"),
+    } <= scripts(naive)
+
+
+def test_a_budget_of_requests_is_crossed_in_the_fewest_steps(naive):
+    finding = next(f for f in naive.findings if f.check == "request_budget")
+    assert sum(step.count for step in finding.case.script.steps) == contract_of(naive_agent.connect).max_requests
+
+
+def test_findings_are_minimal_and_deterministic(naive):
+    assert all(finding.minimal and finding.deterministic for finding in naive.findings)
+
+
+def test_every_finding_has_evidence_that_belongs_to_its_run(naive):
+    for finding in naive.findings:
+        assert finding.violation.evidence
+        assert all(event in finding.run.events for event in finding.violation.evidence)
+
+
+def test_no_two_findings_have_the_same_name(naive):
+    names = [finding.name for finding in naive.findings]
+    assert len(set(names)) == len(names)
+
+
+def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
+    result = search(careful_agent.connect, 450, seed=2).run()
+    assert result.findings == []
+    checks, _ = result.tally.as_json()
+    assert [name for name in CHECKS if not checks[name]["held"]] == []
+
+
+def test_the_same_seed_brings_the_same_findings_and_counts():
+    def result():
+        found = search(naive_agent.connect, 120, seed=7, phases=("fuzz",)).run()
+        return scripts(found), found.runs, json.dumps(found.tally.as_json())
+
+    assert result() == result()
+
+
+def test_another_seed_draws_other_cases():
+    tallies = {
+        json.dumps(search(careful_agent.connect, 60, seed=n, phases=("fuzz",)).run().tally.as_json()) for n in (1, 2)
+    }
+    assert len(tallies) == 2
+
+
+def test_the_fuzz_phase_alone_finds_and_shrinks():
+    result = search(naive_agent.connect, 700, seed=3, phases=("fuzz",)).run()
+    assert ("spend_cap", "429cap") in scripts(result)
+
+
+def test_calibration_learns_when_the_client_gives_up():
+    result = search(careful_agent.connect, 10, phases=("calibrate",)).run()
+    assert careful_agent.ATTEMPT_SECONDS in result.moments
+
+
+def test_only_the_checks_that_were_asked_for_accuse():
+    result = search(naive_agent.connect, 200, checks=["spend_cap"], phases=("sweep",)).run()
+    assert {finding.check for finding in result.findings} == {"spend_cap"}
+
+
+def test_the_budget_of_runs_is_kept_but_for_a_violation_in_work():
+    result = search(naive_agent.connect, 100, seed=1).run()
+    assert 100 <= result.runs <= 300
+
+
+def test_a_client_that_cannot_connect_cannot_be_run():
+    @asynccontextmanager
+    async def broken(server):
+        raise OSError("no such key")
+        yield
+
+    with pytest.raises(CannotRun, match="before the first call.*no such key") as caught:
+        search(broken, 10).run()
+    assert "OSError" in caught.value.run.connect_traceback
+
+
+def test_an_interrupt_of_the_user_ends_the_search_with_what_was_found():
+    def press(progress):
+        if progress.findings >= 2:
+            raise KeyboardInterrupt
+
+    result = search(naive_agent.connect, 2_000, on_progress=press).run()
+    assert result.interrupted
+    assert len(result.findings) >= 2
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_client_that_raises_what_ends_programs_is_a_finding(error):
+    @asynccontextmanager
+    async def rash(server):
+        async with naive_agent.connect(server) as call:
+
+            async def call_tool(tool, arguments):
+                result = await call(tool, arguments)
+                if result.get("order_id") is None:
+                    raise error
+                return result
+
+            yield call_tool
+
+    result = search(rash, 150, checks=["expected_errors"]).run()
+    assert {finding.check for finding in result.findings} == {"expected_errors"}
+    assert any(error.__name__ in finding.violation.message for finding in result.findings)
+
+
+def test_a_failure_of_the_harness_is_never_a_finding(monkeypatch):
+    drive = engine_module.drive
+
+    def failing(case, *args, **options):
+        if "hang" in str(case.script):
+            raise HarnessError("out of order")
+        return drive(case, *args, **options)
+
+    monkeypatch.setattr(engine_module, "drive", failing)
+    with pytest.raises(HarnessError, match="out of order"):
+        search(naive_agent.connect, 400, phases=("fuzz",)).run()
+
+
+def test_a_violation_without_any_fault_is_found_as_ok():
+    @asynccontextmanager
+    async def blocking(server):
+        import time
+
+        async with careful_agent.connect(server) as call:
+
+            async def call_tool(tool, arguments):
+                time.sleep(1)
+                return await call(tool, arguments)
+
+            yield call_tool
+
+    result = search(blocking, 30, checks=["never_blocks"]).run()
+    assert scripts(result) == {("never_blocks", "ok")}
