@@ -1,0 +1,74 @@
+"""The README's code blocks are executed, and what it lists is complete."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fuzzmcp.cli import main
+from fuzzmcp.faults import FAULTS
+from fuzzmcp.script import Script
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
+
+
+def blocks(language):
+    return [text for name, text in BLOCKS if name == language]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run_and_their_tests_pass(code, capsys, tmp_path):
+    file = tmp_path / "block.py"
+    file.write_text(code, "utf-8")
+    space = runpy.run_path(str(file))
+    for name, value in list(space.items()):
+        if name.startswith("test_"):
+            value()
+    printed = [line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")]
+    assert capsys.readouterr().out.splitlines() == printed
+
+
+@pytest.mark.parametrize(
+    "line", [line for text in blocks("sh") for line in text.splitlines() if line.startswith("fuzzmcp ")]
+)
+def test_fuzzmcp_commands_run(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    words = [word.replace("report.json", str(tmp_path / "report.json")) for word in shlex.split(line)[1:]]
+    assert CliRunner().invoke(main, words).exit_code == 0
+
+
+def test_make_commands_exist():
+    named = {line.split()[1] for text in blocks("sh") for line in text.splitlines() if line.startswith("make ")}
+    named |= set(re.findall(r"`make ([\w-]+)`", README))
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert named
+    assert all(re.search(rf"^{name}:", makefile, re.M) for name in named)
+
+
+def test_console_blocks_show_what_is_really_printed(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for text in blocks("console"):
+        command, _, shown = text.partition("\n")
+        result = CliRunner().invoke(main, shlex.split(command)[2:], env={"COLUMNS": "110"})
+        wanted = re.sub(r"mcp \d+\.\d+\.\d+", "mcp", shown).split("\n")
+        printed = re.sub(r"mcp \d+\.\d+\.\d+", "mcp", result.output).split("\n")
+        assert [line.rstrip() for line in printed] == [line.rstrip() for line in wanted]
+
+
+def test_the_tables_name_every_fault():
+    tables = " ".join(line for line in README.splitlines() if line.startswith("|"))
+    words = {word for spelling in re.findall(r"`([^`]*)`", tables) for word in re.findall(r"\w+", spelling)}
+    assert {fault.name for fault in FAULTS} - words == set()
+
+
+def test_every_script_in_the_tables_can_be_read():
+    tables = " ".join(line for line in README.splitlines() if line.startswith("|"))
+    for spelling in re.findall(r"`([^`]*)`", tables):
+        if spelling.startswith("("):
+            continue
+        Script.parse(spelling.replace("SECONDS", "5"))
