@@ -1,85 +1,28 @@
-"""Virtual time on trio: its own `MockClock`, which jumps when nothing is ready, and what trio cannot say in public.
-
-Everything private about trio is in `_seeded`, `_watch_trio_threads` and `_throw_into`; tests fail when trio changes it.
-"""
+"""Virtual time on trio: its own `MockClock`, which jumps when nothing is ready."""
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import math
-import random
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import get_ident
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import trio
 import trio.testing
 
-from fuzzmcp import _patched_time
-from fuzzmcp._patched_time import UPTIME, Deadlock, Exhausted, Handle, Timeline, Worker, _here, _places, find
+from fuzzmcp.clock import limits
+from fuzzmcp.clock.errors import Deadlock, Exhausted, find, raise_exhausted
+from fuzzmcp.clock.internals import seeded, throw_into
+from fuzzmcp.clock.limits import UPTIME
+from fuzzmcp.clock.pools import watch_trio_threads
+from fuzzmcp.clock.timeline import Handle, Timeline
 
 T = TypeVar("T")
 
 _THROWS = 100
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Make trio's scheduler draw from `seed`. It is one for the process: runs in parallel threads share it."""
-    core = trio._core._run
-    names = ("_r", "_ALLOW_DETERMINISTIC_SCHEDULING")
-    before = [getattr(core, name) for name in names]
-    for name, value in zip(names, (random.Random(seed), True), strict=True):
-        setattr(core, name, value)
-    try:
-        yield
-    finally:
-        for name, value in zip(names, before, strict=True):
-            setattr(core, name, value)
-
-
-@functools.cache
-def _watch_trio_threads() -> None:
-    """Count what trio's threads do, whoever asked for it: every way leads through its thread cache."""
-    cache = type(trio._core._thread_cache.THREAD_CACHE)
-    original = cache.start_thread_soon
-
-    def start_thread_soon(self: Any, fn: Callable[[], Any], deliver: Callable[[Any], object], name: Any = None) -> None:
-        place = _here()
-        if place is None:
-            return original(self, fn, deliver, name)
-        timeline, worker = place.timeline, Worker(place.timeline.watchdog, awaited=True)
-
-        def deliver_and_rest(outcome: Any) -> None:
-            try:
-                deliver(outcome)
-            finally:
-                timeline.post(timeline.delivered, worker)
-
-        timeline.hire(worker)
-        # A cached thread outlives the run, so it must not be taken for a thread that the client started.
-        del _places[get_ident()]
-        try:
-            return original(self, timeline.inside(worker, fn), deliver_and_rest, name)
-        finally:
-            _places[get_ident()] = place
-
-    _patched_time.replace_during_runs(cache, "start_thread_soon", start_thread_soon)
-
-
-def _throw_into(task: Any) -> None:
-    """Throw into the task and its descendants, shielded or not, as trio itself does with KeyboardInterrupt."""
-    for nursery in task.child_nurseries:
-        for child in tuple(nursery.child_tasks):
-            _throw_into(child)
-    if task._abort_func is not None:  # it waits for something
-        task._attempt_abort(_raise_exhausted)
-    elif task._next_send_fn is not None:  # it is about to run
-        task._next_send_fn, task._next_send = task.coro.throw, Exhausted()
 
 
 @dataclass(eq=False)
@@ -102,7 +45,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         if trio.lowlevel.in_trio_run():
             raise RuntimeError("trio is running on this thread, and trio cannot be nested: run the clock in a thread")
         super().__init__(watchdog, on_idle)
-        _watch_trio_threads()
+        watch_trio_threads()
         self._seed = seed
         self._clock = trio.testing.MockClock(autojump_threshold=0)
         self._read_clock = self._clock.current_time
@@ -142,7 +85,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
             self._clock.autojump_threshold = threshold
 
     def drive(self, main: Callable[[], Awaitable[T]]) -> T | None:
-        with _seeded(self._seed):
+        with seeded(self._seed):
             try:
                 return trio.run(self._root, main, clock=self._clock, instruments=[self])
             except BaseException as error:
@@ -213,7 +156,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         statistics = trio.lowlevel.current_statistics()
         if statistics.seconds_to_next_deadline < math.inf:
             if not self.draining:
-                self.last_turn = self.turns + _patched_time.SPIN
+                self.last_turn = self.turns + limits.SPIN
             return
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
             return
@@ -235,10 +178,10 @@ class TrioRun(Timeline, trio.abc.Instrument):
             return self._give_up()
         wait = trio.lowlevel.current_statistics().seconds_to_next_deadline
         if wait == math.inf:
-            polls = f"the loop turned {_patched_time.SPIN} times with no timer set: something polls for ever"
+            polls = f"the loop turned {limits.SPIN} times with no timer set: something polls for ever"
             return self.fail(Deadlock(polls))
         self._clock.jump(max(wait, 0.0))
-        self.last_turn = self.turns + _patched_time.SPIN
+        self.last_turn = self.turns + limits.SPIN
         return None
 
     def _give_up(self) -> None:
@@ -248,10 +191,6 @@ class TrioRun(Timeline, trio.abc.Instrument):
         """
         self._throws += 1
         if self._throws > _THROWS or self._ended:
-            self._clock.current_time = _raise_exhausted  # type: ignore[method-assign]
+            self._clock.current_time = raise_exhausted  # type: ignore[method-assign]
         else:
-            _throw_into(self._main)
-
-
-def _raise_exhausted() -> NoReturn:
-    raise Exhausted
+            throw_into(self._main)

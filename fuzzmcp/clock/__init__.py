@@ -1,0 +1,17 @@
+"""Virtual time: an hour's wait costs microseconds, and an idle loop without a timer proves that it waits for ever.
+
+When nothing is ready, the clock jumps to the next timer; nothing else moves it, except `time.sleep`. So a run depends
+on no wall clock, and the same run gives the same times.
+
+A `Timeline` is one run of one event loop, in `asyncio_loop` or `trio_loop`. Its thread, and the threads it starts, have
+their `places`, where the functions that stand in for the standard ones look up whose time it is. The modules import
+only downwards: `limits`, `errors`, `internals`, `workers`, `timeline`, `places`, `time_functions`, `threads`,
+`patches`, `pools`, `watchdog`, the two loops, `virtual`.
+"""
+
+from fuzzmcp.clock.errors import Deadlock, LoopStalled
+from fuzzmcp.clock.limits import EPOCH
+from fuzzmcp.clock.timeline import Blocked, Handle
+from fuzzmcp.clock.virtual import VirtualClock
+
+__all__ = ["EPOCH", "Blocked", "Deadlock", "Handle", "LoopStalled", "VirtualClock"]

@@ -1,0 +1,261 @@
+"""Virtual time on asyncio: an event loop of our own, whose selector never waits for a timer."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import math
+import selectors
+import weakref
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import Context
+from typing import Any, TypeVar
+
+from fuzzmcp.clock import limits
+from fuzzmcp.clock.errors import Deadlock, Exhausted, LoopStalled
+from fuzzmcp.clock.internals import fire, has_asyncgens
+from fuzzmcp.clock.limits import UPTIME
+from fuzzmcp.clock.threads import inside
+from fuzzmcp.clock.timeline import Handle, Timeline
+from fuzzmcp.clock.workers import Worker
+
+T = TypeVar("T")
+OnTask = Callable[["asyncio.Task[Any]", "asyncio.Task[Any] | None"], None]
+OnException = Callable[[dict[str, Any]], None]
+
+_CANCELS = 10  # how often a teardown cancels a task that swallows it
+
+
+class AsyncioRun(Timeline):
+    """One run on a `_Loop`."""
+
+    def __init__(
+        self,
+        watchdog: float,
+        on_idle: Callable[[], None] | None,
+        on_task: OnTask | None,
+        on_exception: OnException | None,
+    ) -> None:
+        super().__init__(watchdog, on_idle)
+        self.uptime, self._now = UPTIME, 0.0
+        self.on_task = on_task
+        self.loop = _Loop(self)
+        if on_exception is not None:
+            self.loop.set_exception_handler(lambda _, context: on_exception(context))
+
+    def monotonic(self) -> float:
+        return self.uptime
+
+    def advance(self, seconds: float) -> None:
+        self._move(self.uptime + seconds)
+
+    def now(self) -> float:
+        return self._now
+
+    def _move(self, uptime: float) -> None:
+        # As in Timeline.now, but once per move: it is read far more often. Both at once: other threads read them too.
+        self.uptime, self._now = uptime, round(uptime - UPTIME, 9)
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
+        return self.loop.call_at(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
+
+    def post(self, callback: Callable[..., object], *args: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(callback, *args)
+
+    def drive(self, main: Callable[[], Awaitable[T]]) -> T:
+        async def root() -> T:
+            return await main()
+
+        try:
+            task: asyncio.Task[T] = self.loop.create_task(root())
+            try:
+                return self.loop.run_until_complete(task)
+            finally:
+                self._tear_down(task)
+        finally:
+            self.loop.close()
+
+    def _tear_down(self, root: asyncio.Task[Any]) -> None:
+        for _ in range(_CANCELS):
+            tasks = self.loop.living_tasks()
+            if not tasks:
+                break
+            for task in tasks:
+                task.cancel()
+            self._drain(self._all_done(tasks))
+            for task in tasks:
+                self._report(task, root)
+        if has_asyncgens(self.loop):
+            self._drain(self.loop.shutdown_asyncgens())
+
+    def _drain(self, awaitable: Awaitable[None]) -> None:
+        self.begin_drain()
+        with suppress(Exhausted, LoopStalled):
+            self.loop.run_until_complete(awaitable)
+
+    def _all_done(self, tasks: list[asyncio.Task[Any]]) -> asyncio.Future[None]:
+        done: asyncio.Future[None] = self.loop.create_future()
+        left = set(tasks)
+
+        def end(task: asyncio.Task[Any]) -> None:
+            left.discard(task)
+            if not left and not done.done():
+                done.set_result(None)
+
+        for task in tasks:
+            task.add_done_callback(end)
+        return done
+
+    def _report(self, task: asyncio.Task[Any], root: asyncio.Task[Any]) -> None:
+        if not task.done() or task.cancelled():
+            return
+        error = task.exception()  # asking marks it as retrieved: the root's comes out of run()
+        if error is not None and task is not root:
+            message = "unhandled exception in a task that was cancelled at the end of the run"
+            self.loop.call_exception_handler({"message": message, "exception": error, "task": task})
+
+    # -- called by the selector ----------------------------------------------------------------------------------------
+
+    def out_of_turns(self) -> None:
+        """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
+        if self.fault is not None:
+            raise self.fault
+        if self.draining:
+            raise Exhausted
+        due = self.loop.next_due()
+        if due == math.inf:
+            raise Deadlock(f"the loop turned {limits.SPIN} times with no timer set: something polls for ever")
+        self._jump(due)
+
+    def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
+        """Nothing is ready: wait for a worker, or jump, or be idle."""
+        due = self.loop.next_due()
+        self.idle = due == math.inf
+        if due > self.uptime and self.held(idle=self.idle):
+            self.waiting = True
+            try:
+                return select(None)
+            finally:
+                self.waiting = False
+        if due < math.inf:
+            self._jump(due)
+        elif self.draining:
+            raise Exhausted
+        else:
+            self.ask_idle(quiet_turns=1)
+        return []
+
+    def _jump(self, due: float) -> None:
+        if due > self.uptime:
+            self._move(due)
+        if not self.draining:
+            self.last_turn = self.turns + limits.SPIN
+
+
+class _Selector(selectors.DefaultSelector):
+    """The place where an event loop waits: ours does not."""
+
+    run: AsyncioRun
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        run = self.run
+        run.turns = turns = run.turns + 1
+        if turns > run.last_turn:
+            run.out_of_turns()
+        poll = super().select
+        events = poll(0)
+        if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
+            events = run.stand_still(poll)
+        run.loop.release_due()
+        return events
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
+
+    def __init__(self, run: AsyncioRun) -> None:
+        selector = _Selector()
+        selector.run = run
+        self._run = run
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._sequence = itertools.count()
+        self._full = 64
+        self._endless: list[asyncio.TimerHandle] = []  # never due, but they keep the tasks alive that wait for them
+        self._births: weakref.WeakValueDictionary[int, asyncio.Task[Any]] = weakref.WeakValueDictionary()
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self._run.uptime
+
+    def call_at(  # type: ignore[override]  # typeshed's TypeVarTuple needs Python 3.11
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        if when < math.inf:  # sleep(inf) is no reason to jump, and nan would poison the heap
+            if len(self._timers) >= self._full:
+                self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+                heapq.heapify(self._timers)
+                self._full = max(64, 2 * len(self._timers))
+            heapq.heappush(self._timers, (when, next(self._sequence), timer))
+        else:
+            self._endless = [endless for endless in self._endless if not endless.cancelled()]
+            self._endless.append(timer)
+        return timer
+
+    def close(self) -> None:
+        self._timers.clear()
+        self._endless.clear()
+        super().close()
+
+    def next_due(self) -> float:
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
+        return timers[0][0] if timers else math.inf
+
+    def release_due(self) -> None:
+        timers, now = self._timers, self._run.uptime
+        while timers and timers[0][0] <= now:
+            timer = heapq.heappop(timers)[2]
+            if not timer.cancelled():
+                self.call_soon(fire, timer)
+
+    def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
+        # Not a task factory: a client may set one of its own, and that would replace ours.
+        on_task = self._run.on_task
+        parent = None if on_task is None else asyncio.current_task(self)
+        task = super().create_task(coro, **kwargs)
+        self._births[next(self._sequence)] = task
+        if on_task is not None and not self._run.draining:
+            on_task(task, parent)
+        return task
+
+    def living_tasks(self) -> list[asyncio.Task[Any]]:
+        """In the order of birth: asyncio keeps them in a set, whose order differs from run to run."""
+        known = [task for task in self._births.values() if not task.done()]
+        if not known:
+            return []  # the usual end, and cheap: all_tasks looks at the tasks of every loop that ever was
+        living = asyncio.all_tasks(self)
+        return known + sorted(living.difference(known), key=asyncio.Task.get_name)
+
+    def run_in_executor(  # type: ignore[override]  # as above
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        run = self._run
+        worker = Worker(run.watchdog, awaited=True)
+        if executor is None or isinstance(executor, ThreadPoolExecutor):  # what goes to a process must be picklable
+            func = inside(run, worker, func)
+        run.hire(worker)
+        try:
+            future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)
+        except BaseException:
+            run.delivered(worker)
+            raise
+        future.add_done_callback(lambda _: run.delivered(worker))
+        return future

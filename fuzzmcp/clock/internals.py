@@ -1,0 +1,105 @@
+"""All that the clock takes from the private parts of asyncio, anyio and trio, because there is no public way to it.
+
+That is: a run inside of a running loop, timers that the loop does not keep itself, a cheap look for asynchronous
+generators, threads that pass by `run_in_executor`, a seed for trio's scheduler, and an end for trio's tasks that
+swallow every cancellation. A release of these libraries can break this module, and no other; tests fail when one does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fuzzmcp.clock.errors import Exhausted, raise_exhausted
+
+# -- asyncio -----------------------------------------------------------------------------------------------------------
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """This thread's, if any. The public function raises instead, and costs more than the answer."""
+    return asyncio.events._get_running_loop()
+
+
+@contextmanager
+def outside_of_any_loop() -> Iterator[None]:
+    """Make asyncio and sniffio forget the loop that is running on this thread, for a while."""
+    loop = running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    library = getattr(sys.modules.get("sniffio"), "thread_local", None)
+    name = getattr(library, "name", None)
+    if loop is not None and task is not None:
+        asyncio.tasks._leave_task(loop, task)
+    asyncio.events._set_running_loop(None)
+    if name is not None:
+        library.name = None  # type: ignore[union-attr]
+    try:
+        yield
+    finally:
+        if name is not None:
+            library.name = name  # type: ignore[union-attr]
+        asyncio.events._set_running_loop(loop)
+        if loop is not None and task is not None:
+            asyncio.tasks._enter_task(loop, task)
+
+
+def has_asyncgens(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether some may have to be closed. A peek, because asking in public costs a third of an empty run."""
+    return bool(getattr(loop, "_asyncgens", True))
+
+
+def fire(timer: asyncio.TimerHandle) -> None:
+    """Call it, as the loop does with its own timers."""
+    if not timer.cancelled():  # by a callback before it in the same turn
+        timer._run()
+
+
+# -- anyio -------------------------------------------------------------------------------------------------------------
+
+
+def anyio_backend() -> Any:
+    """The class of its asyncio backend, which hands jobs to threads of its own, past `loop.run_in_executor`."""
+    from anyio._backends._asyncio import AsyncIOBackend
+
+    return AsyncIOBackend
+
+
+# -- trio: imported where it is used, because it is an extra -----------------------------------------------------------
+
+
+def trio_thread_cache() -> Any:
+    """The class of its thread cache: every way into a thread leads through it."""
+    import trio
+
+    return type(trio._core._thread_cache.THREAD_CACHE)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Make trio's scheduler draw from `seed`. It is one for the process: runs in parallel threads share it."""
+    import trio
+
+    core = trio._core._run
+    names = ("_r", "_ALLOW_DETERMINISTIC_SCHEDULING")
+    before = [getattr(core, name) for name in names]
+    for name, value in zip(names, (random.Random(seed), True), strict=True):
+        setattr(core, name, value)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(core, name, value)
+
+
+def throw_into(task: Any) -> None:
+    """Throw into the task and its descendants, shielded or not, as trio itself does with KeyboardInterrupt."""
+    for nursery in task.child_nurseries:
+        for child in tuple(nursery.child_tasks):
+            throw_into(child)
+    if task._abort_func is not None:  # it waits for something
+        task._attempt_abort(raise_exhausted)
+    elif task._next_send_fn is not None:  # it is about to run
+        task._next_send_fn, task._next_send = task.coro.throw, Exhausted()

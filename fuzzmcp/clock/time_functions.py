@@ -1,0 +1,65 @@
+"""What stands in for `time.sleep` and its kin while a run is active.
+
+Each looks its own thread up, and falls through to the real function for every thread that belongs to no run. They are
+the same objects in every run, so a module first imported during a run (`from time import sleep`) keeps something that
+is right afterwards too.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import time
+from typing import Any
+
+from fuzzmcp.clock.limits import EPOCH
+from fuzzmcp.clock.places import here
+
+real_sleep, real_monotonic = time.sleep, time.monotonic
+_real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, time.time_ns
+
+
+def _seconds(value: float) -> float:
+    seconds = value if isinstance(value, float) else operator.index(value)
+    if not 0 <= seconds < 2**63 / 1e9:
+        real_sleep(seconds)  # negative, nan or too long: raises, as it always did
+    return float(seconds)
+
+
+def _sleep(seconds: float, /) -> None:
+    place = here()
+    if place is None:
+        real_sleep(seconds)
+    elif place.worker is None:
+        place.timeline.block(_seconds(seconds), sys._getframe(1))
+    else:
+        place.timeline.sleep_in_thread(place.worker, _seconds(seconds))
+
+
+def _monotonic() -> float:
+    place = here()
+    return real_monotonic() if place is None else place.timeline.monotonic()
+
+
+def _monotonic_ns() -> int:
+    place = here()
+    return _real_monotonic_ns() if place is None else round(place.timeline.monotonic() * 1e9)
+
+
+def _time() -> float:
+    place = here()
+    return _real_time() if place is None else EPOCH + place.timeline.now()
+
+
+def _time_ns() -> int:
+    place = here()
+    return _real_time_ns() if place is None else int(EPOCH) * 10**9 + round(place.timeline.now() * 1e9)
+
+
+REPLACEMENTS: list[tuple[Any, str, Any]] = [
+    (time, "sleep", _sleep),
+    (time, "monotonic", _monotonic),
+    (time, "monotonic_ns", _monotonic_ns),
+    (time, "time", _time),
+    (time, "time_ns", _time_ns),
+]

@@ -1,0 +1,90 @@
+"""The private parts of asyncio, anyio and trio are still what the clock takes them for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import anyio
+import anyio.lowlevel
+import pytest
+import trio
+
+from fuzzmcp.clock import VirtualClock
+from fuzzmcp.clock.internals import has_asyncgens
+
+from .runs import both, times
+
+
+@both
+def test_a_run_inside_a_running_asyncio_loop_leaves_it_as_it_was(backend: str) -> None:
+    async def test() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        async def main() -> str:
+            await anyio.sleep(1)
+            if backend == "trio":
+                with pytest.raises(RuntimeError):
+                    asyncio.get_running_loop()
+            else:
+                assert asyncio.get_running_loop() is not loop
+            return anyio.get_current_task().name
+
+        assert VirtualClock(backend).run(main)
+        assert asyncio.get_running_loop() is loop
+        assert asyncio.current_task() is task
+        await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+
+def test_an_asyncio_run_inside_a_running_trio_loop_is_an_asyncio_run() -> None:
+    async def test() -> float:
+        virtual = VirtualClock()
+
+        async def main() -> float:
+            await anyio.sleep(1)
+            return virtual.now()
+
+        seen = virtual.run(main)
+        await anyio.lowlevel.checkpoint()
+        assert trio.lowlevel.in_trio_task()
+        return seen
+
+    assert trio.run(test) == 1.0
+
+
+@both
+def test_a_virtual_run_inside_a_virtual_run_has_its_own_time(backend: str) -> None:
+    outer, inner = VirtualClock(backend), VirtualClock()
+
+    async def inside() -> None:
+        await anyio.sleep(5)
+        assert times(inner) == [5.0] * 5
+
+    async def main() -> None:
+        await anyio.sleep(1)
+        inner.run(inside)
+        assert times(outer) == [1.0] * 5
+
+    outer.run(main)
+
+
+def test_trio_still_has_the_private_names_that_the_clock_relies_on() -> None:
+    assert hasattr(trio._core._run, "_r")
+    assert trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING in (False, True)
+    assert callable(type(trio._core._thread_cache.THREAD_CACHE).start_thread_soon)
+
+
+def test_asyncio_still_shows_whether_there_are_asynchronous_generators_to_close() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    async def main() -> list[bool]:
+        seen = [has_asyncgens(asyncio.get_running_loop())]
+        kept.append(numbers())
+        await kept[0].__anext__()
+        return [*seen, has_asyncgens(asyncio.get_running_loop())]
+
+    kept: list[AsyncIterator[int]] = []
+    assert VirtualClock().run(main) == [False, True]

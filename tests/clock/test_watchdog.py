@@ -1,0 +1,105 @@
+"""A loop that does not turn is interrupted. The only tests that take real time: fractions of a second."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from fuzzmcp.clock import LoopStalled, VirtualClock, watchdog
+
+from .runs import HOUR, both, spin_until
+
+
+@both
+def test_a_loop_that_does_not_turn_is_interrupted_and_the_culprit_named(backend: str) -> None:
+    virtual = VirtualClock(backend, watchdog=0.2)
+
+    def culprit() -> None:
+        while True:
+            pass
+
+    async def main() -> None:
+        await anyio.sleep(1)
+        culprit()
+
+    with pytest.raises(LoopStalled):
+        virtual.run(main)
+    (entry,) = virtual.blocked
+    assert (entry.at, entry.seconds) == (1.0, math.inf)
+    assert entry.where.startswith("test_watchdog.py:")
+    assert entry.where.endswith(" culprit")
+
+
+@both
+def test_reading_the_clock_in_a_loop_is_a_stall(backend: str) -> None:
+    async def main() -> None:
+        end = anyio.current_time() + 5
+        while anyio.current_time() < end:
+            pass
+
+    with pytest.raises(LoopStalled):
+        VirtualClock(backend, watchdog=0.2).run(main)
+
+
+@both
+def test_a_stall_inside_a_task_group_comes_out_as_itself(backend: str) -> None:
+    async def spin() -> None:
+        while True:
+            pass
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(spin)
+
+    with pytest.raises(LoopStalled):
+        VirtualClock(backend, watchdog=0.2).run(main)
+
+
+@both
+def test_a_stall_that_is_caught_is_interrupted_again(backend: str) -> None:
+    virtual = VirtualClock(backend, watchdog=0.2)
+    caught: list[BaseException] = []
+
+    async def main() -> str:
+        while len(caught) < 3:
+            try:
+                while True:
+                    pass
+            except BaseException as error:
+                caught.append(error)
+        return "went on"
+
+    assert virtual.run(main) == "went on"
+    assert [type(error) for error in caught] == [LoopStalled] * 3
+    assert len(virtual.blocked) == 1
+
+
+@both
+def test_a_busy_worker_is_no_stall(backend: str) -> None:
+    virtual = VirtualClock(backend, watchdog=0.2)
+    looked = watchdog.WATCHDOG._look
+    looks: list[bool] = []
+
+    def look(ident: int, timeline: Any, now: float, elapsed: float) -> None:
+        looks.append(timeline.waiting)
+        looked(ident, timeline, now + HOUR * len(looks), 0.0)
+
+    watchdog.WATCHDOG._look = look  # type: ignore[method-assign]
+    try:
+        virtual.run(lambda: anyio.to_thread.run_sync(lambda: spin_until(lambda: sum(looks) > 3)))
+    finally:
+        del watchdog.WATCHDOG._look  # type: ignore[method-assign]
+    assert sum(looks) > 3
+    assert virtual.blocked == []
+
+
+def test_the_watchdog_is_one_thread_however_many_runs_there_are() -> None:
+    for _ in range(20):
+        VirtualClock().run(functools.partial(anyio.sleep, 1))
+    assert [thread.name for thread in threading.enumerate()].count("fuzzmcp watchdog") == 1
