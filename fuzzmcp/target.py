@@ -138,10 +138,13 @@ def _from_file(path: Path) -> Any:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name, known = path.stem, sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) != str(path.resolve()):
+        name = f"_target_{name}"  # a client called json.py must not become everybody's json
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise TargetError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -226,9 +226,10 @@ def _sample(schema: Json, root: Json, name: str, depth: int) -> Json:
         return None
     if "$ref" in schema:
         return _sample(resolve(schema["$ref"], root), root, name, depth + 1)
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("default") is not None:
+        return schema["default"]
     for key in ("examples", "enum"):
         if schema.get(key):
             return schema[key][0]

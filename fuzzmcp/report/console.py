@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,32 +11,16 @@ from rich.text import Text
 
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.report.model import Report, SavedFinding, Subject
+from fuzzmcp.report.terminal import print_table
 from fuzzmcp.report.text import counted, duration, harmless, ordinal
 from fuzzmcp.report.timeline import Moment, folded
 from fuzzmcp.trace import PROBE
 
-_WIDTH_PIPED = 100
 _WIDTH_MAX = 120
 _FIRST, _LAST = 14, 8
 """Lines of a timeline before and after the fold."""
 _ARROWS = {"->": "→", "<-": "←", "": " "}
 _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover", "tools/list", "")
-
-
-def console_for(stream: TextIO) -> Console:
-    """A console on a stream: as wide as the terminal, 100 columns into a pipe, no colour where NO_COLOR is set.
-
-    A stream that cannot encode an arrow gets its escape instead of an exception.
-    """
-    if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-        reconfigure(errors="backslashreplace")
-    width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_PIPED
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-
-
-def stdout() -> Console:
-    """A console on standard output."""
-    return console_for(sys.stdout)
 
 
 def show_report(report: Report, console: Console) -> None:
@@ -51,15 +32,15 @@ def show_report(report: Report, console: Console) -> None:
         console.print()
         show_finding(finding, console)
     console.print()
-    console.print(_check_table(report))
+    print_table(_check_table(report), console)
     if report.faults:
         console.print()
-        console.print(_fault_table(report))
+        print_table(_fault_table(report), console)
     hints = list(_hints(report))
     if hints:
         console.print()
     for label, text in hints:
-        _labelled(label, text, console)
+        labelled(label, text, console)
     console.print()
     console.print(_last_line(report), soft_wrap=True)
 
@@ -97,12 +78,12 @@ def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False
         if calls:
             console.print(Text(" " * label + calls), soft_wrap=True)
     else:
-        console.print(Text.assemble((faults.ljust(label), "bold"), calls), soft_wrap=True)
+        console.print(Text.assemble((faults.ljust(label) if calls else faults, "bold"), calls), soft_wrap=True)
     console.print()
     show_timeline(finding.requests, console, whole=whole, one_call=len(finding.calls) == 1)
     check = CHECKS[finding.check]
-    _labelled("why", check.why, console)
-    _labelled("do", check.advice, console)
+    labelled("why", check.why, console)
+    labelled("do", check.advice, console)
     console.print(Text.assemble(("again ", "bold"), harmless(finding.command)), soft_wrap=True)
 
 
@@ -113,7 +94,7 @@ def _show_title(finding: SavedFinding, label: int, console: Console) -> None:
     room = width - label - cell_len(finding.message) - len(flags)
     name = (finding.name.ljust(label), "bold red")
     if room >= 3 or not flags:
-        line = Text.assemble(name, finding.message, " " * max(room, 0), (flags, "dim"))
+        line = Text.assemble(name, finding.message, " " * room if flags else "", (flags, "dim"))
         console.print(line, soft_wrap=room >= 0)
         return
     _hanging(Text(finding.name, "bold red"), label, Text(finding.message), console)
@@ -125,7 +106,8 @@ def _qualities(finding: SavedFinding) -> Iterable[tuple[str, bool | None]]:
     yield ("deterministic" if finding.deterministic else "not deterministic"), finding.deterministic
 
 
-def _labelled(label: str, text: str, console: Console) -> None:
+def labelled(label: str, text: str, console: Console) -> None:
+    """Print a short bold label, and text that wraps beside it."""
     _hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
 
 
@@ -141,9 +123,7 @@ def _hanging(label: Text, width: int, text: Text, console: Console) -> None:
 # -- the timeline ------------------------------------------------------------------------------------------------------
 
 
-def show_timeline(
-    moments: Sequence[Moment], console: Console, *, whole: bool = False, one_call: bool = False
-) -> None:
+def show_timeline(moments: Sequence[Moment], console: Console, *, whole: bool = False, one_call: bool = False) -> None:
     """Print moments in virtual time, one a line, each with the code that sent it; the last evidence is marked.
 
     Args:
@@ -241,7 +221,7 @@ def _deed(moment: Moment) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for i, column in enumerate(columns):
-        number = 0 < i and column != "reactions"
+        number = i > 0 and column != "reactions"
         table.add_column(column, justify="right" if number else "left", no_wrap=column != "reactions", overflow="fold")
     return table
 

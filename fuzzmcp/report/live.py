@@ -39,8 +39,10 @@ def shown(budget: Budget, console: Console, *, live: bool) -> Iterator[Callable[
         yield _Lines(budget, console)
         return
     # The client's prints are the harness's business: were they redirected here as well, each would undo the other.
-    with Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) as area:
-        yield lambda progress: area.update(_drawn(progress, budget), refresh=True)
+    with Live(
+        console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as area:
+        yield lambda progress: area.update(_drawn(progress, budget, console.width), refresh=True)
 
 
 @dataclass
@@ -57,9 +59,9 @@ class _Lines:
         self.console.print(f"{progress.phase or 'start'}: {_facts(progress, self.budget)}", soft_wrap=True)
 
 
-def _drawn(progress: Progress, budget: Budget) -> Table:
+def _drawn(progress: Progress, budget: Budget, width: int) -> Table:
     grid = Table.grid(padding=(0, 2))
-    bar = ProgressBar(total=1.0, completed=_share(progress, budget), width=_BAR)
+    bar = ProgressBar(total=1.0, completed=_share(progress, budget), width=min(max(width - 70, 5), _BAR))
     grid.add_row(Text(f"{progress.phase:9}", "bold"), bar, Text(_facts(progress, budget), no_wrap=True))
     return grid
 

@@ -86,6 +86,11 @@ def own_frames_cut(text: str) -> str:
     return "\n".join(_lines_without_own_frames(text.rstrip().splitlines()))
 
 
+def places_without_own(text: str) -> str:
+    """Lines of `path:line function` without those of fuzzmcp."""
+    return "\n".join(line for line in text.splitlines() if not _ours(line.partition(":")[0]))
+
+
 def _lines_without_own_frames(lines: list[str]) -> Iterator[str]:
     lead = None
     for line in lines:
@@ -100,4 +105,6 @@ def _lines_without_own_frames(lines: list[str]) -> Iterator[str]:
 
 def _ours(path: str) -> bool:
     own = os.path.abspath(path).startswith(_PACKAGE) and not os.path.abspath(path).startswith(_CLIENTS)
-    return own or path.startswith("<frozen importlib") or path.endswith(os.sep + os.path.join("importlib", "__init__.py"))
+    return (
+        own or path.startswith("<frozen importlib") or path.endswith(os.sep + os.path.join("importlib", "__init__.py"))
+    )

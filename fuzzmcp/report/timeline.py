@@ -65,14 +65,16 @@ class Moment:
         return saved | {name: value for name in more if (value := getattr(self, name)) not in (None, "", False)}
 
 
-def timeline(run: Run, evidence: Sequence[Event] = ()) -> tuple[Moment, ...]:
+def timeline(run: Run, evidence: Sequence[Event] = (), limit: int | None = KEPT) -> tuple[Moment, ...]:
     """The moments of a run, in order.
 
     Args:
         run: What happened.
         evidence: Events of the run that a violation points at.
+        limit: How many moments to keep about, evidence aside; None for all.
     """
-    return folded(tuple(_Narrator(run, evidence).moments()), KEPT // 2, KEPT // 2)
+    moments = tuple(_Narrator(run, evidence).moments())
+    return moments if limit is None else folded(moments, limit // 2, limit // 2)
 
 
 def folded(moments: Sequence[Moment], first: int, last: int) -> tuple[Moment, ...]:
@@ -117,7 +119,9 @@ class _Narrator:
         for serial, action in self.run.played:
             if serial == request.request and action.name in _SILENT:
                 text = _SILENT[action.name]
-                yield Moment(_at(request), "", "silence", request.method, call=request.call, label=str(action), text=text)
+                yield Moment(
+                    _at(request), "", "silence", request.method, call=request.call, label=str(action), text=text
+                )
 
     def _moment(self, event: Event, after: bool) -> Moment:
         direction, method, label, text = self._words(event)
@@ -160,10 +164,15 @@ class _Narrator:
                 what = "opens" if event.kind == "open" else "closes"
                 return "", "", f"the client {what} connection {event.connection + 1}", ""
             case "start" | "cancel":
-                return "", "", "the caller cancels" if event.kind == "cancel" else "the caller asks for", self._call(event)
+                return (
+                    "",
+                    "",
+                    "the caller cancels" if event.kind == "cancel" else "the caller asks for",
+                    self._call(event),
+                )
             case "settle":
                 outcome = self.outcomes.get(event.call if event.call is not None else 0)
-                return "", "", self._call(event), _ending(outcome) if outcome else ""
+                return "", "", self._call(event), ending(outcome) if outcome else ""
             case _:
                 return "", "", "the script is over", ""
 
@@ -228,7 +237,7 @@ def _content(answer: Answer) -> str:
     return answer.text
 
 
-def _ending(outcome: Outcome) -> str:
+def ending(outcome: Outcome) -> str:
     """How a call ended, in a few words."""
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error

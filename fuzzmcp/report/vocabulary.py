@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fuzzmcp.faults import FAULTS, HANDSHAKE_VERSIONS, METHODS, ODD_RESULTS, STATELESS_VERSIONS, VERSIONS, Fault
+from fuzzmcp.report.terminal import print_table
 
 TRAITS = {
     "valid": "a client must accept it",
@@ -46,7 +47,7 @@ def show_faults(console: Console) -> None:
         for fault in FAULTS:
             if fault.role == role:
                 table.add_row(fault.name, Text(fault.summary), _places(fault))
-        console.print(table)
+        print_table(table, console)
         console.print()
     console.print("A script is a list of steps: 429,hang,list:rpc(-32603),ok+dup@3. Explain one: fuzzmcp faults NAME")
 
@@ -138,7 +139,7 @@ def show_checks(console: Console) -> None:
     table.add_column("demands")
     for check in CHECKS.values():
         table.add_row(check.name, Text(check.demands))
-    console.print(table)
+    print_table(table, console)
     console.print()
     console.print("Why, and what to do about it: fuzzmcp checks NAME")
 
@@ -159,4 +160,4 @@ def _rows(rows: Mapping[str, str], console: Console) -> None:
     table.add_column(overflow="fold")
     for label, text in rows.items():
         table.add_row(label, Text(text))
-    console.print(table)
+    print_table(table, console)

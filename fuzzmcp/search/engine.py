@@ -179,15 +179,13 @@ class Search:
         best: dict[str, Case] = {}
 
         def property_holds(case: Case) -> None:
-            if self._spent() or self._harness_error is not None:
-                return
             try:
+                if self._spent():
+                    raise StopSearch
                 fresh = self._fresh(case)
-            except StopSearch:
-                return
-            except Exception as error:
+            except Exception as error:  # Hypothesis would take it for a failure of the client, and shrink it
                 self._harness_error = error
-                return
+                raise StopSearch from error
             for name, violation in fresh.items():
                 if name not in best or complexity(case) < complexity(best[name]):
                     best[name] = case
@@ -196,11 +194,15 @@ class Search:
         test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
         try:
             test()
-        except Exception:
-            if not best:
+        except KeyboardInterrupt:
+            for name, case in best.items():
+                self._add(name, case, minimal=False)
+            raise
+        except (Exception, StopSearch):
+            if self._harness_error is not None:
+                raise self._harness_error from None
+            if not best and not self._spent():
                 raise
-        if self._harness_error is not None:
-            raise self._harness_error
         for name in self.checks:
             if name in best:
                 self._minimal(name, best[name])
@@ -248,12 +250,19 @@ class Search:
                 raise StopSearch
             return check in self._violations(smaller)
 
-        smallest, done = minimize(case, violates)
-        kinds = bare(kinds_of(smallest))
+        try:
+            smallest, done = minimize(case, violates)
+        except KeyboardInterrupt:
+            self._add(check, case, minimal=False)
+            raise
+        self._add(check, smallest, minimal=done)
+
+    def _add(self, check: str, case: Case, *, minimal: bool) -> None:
+        kinds = bare(kinds_of(case))
         if any(kinds == bare(kinds_of(found)) for found in self._aside.get(check, ())):
             return
-        self._aside.setdefault(check, []).append(smallest)
-        finding = self._finding(check, smallest, done)
+        self._aside.setdefault(check, []).append(case)
+        finding = self._finding(check, case, minimal)
         if finding is not None and all(f.name != finding.name for f in self.result.findings):
             self.result.findings.append(finding)
             self._report()

@@ -24,7 +24,7 @@ def minimize(case: Case, violates: Callable[[Case], bool]) -> tuple[Case, bool]:
 
     Args:
         case: A case that violates.
-        violates: Tells whether a case violates the same check; raises `StopIteration` when the budget is spent.
+        violates: Tells whether a case violates the same check; raises `StopSearch` when the budget is spent.
     """
     try:
         while True:
@@ -36,8 +36,8 @@ def minimize(case: Case, violates: Callable[[Case], bool]) -> tuple[Case, bool]:
         return case, False
 
 
-class StopSearch(Exception):
-    """The budget is spent."""
+class StopSearch(BaseException):
+    """The budget is spent. No `Exception`, so that it goes right through a Hypothesis test and ends it at once."""
 
 
 def complexity(case: Case) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ def scripts(result):
 @pytest.fixture(scope="module")
 def naive():
     """What a short search finds in the naive agent."""
-    return search(naive_agent.connect, 500, seed=1).run()
+    return search(naive_agent.connect, 450, seed=1, phases=("calibrate", "sweep")).run()
 
 
 def test_the_canary_is_found(naive):
@@ -170,3 +170,20 @@ def test_a_violation_without_any_fault_is_found_as_ok():
 
     result = search(blocking, 30, checks=["never_blocks"]).run()
     assert scripts(result) == {("never_blocks", "ok")}
+
+
+def test_an_interrupt_while_a_violation_shrinks_still_reports_it(monkeypatch):
+    calls = 0
+    minimize = engine_module.minimize
+
+    def interrupted(case, violates):
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise KeyboardInterrupt
+        return minimize(case, violates)
+
+    monkeypatch.setattr(engine_module, "minimize", interrupted)
+    result = search(naive_agent.connect, 2_000).run()
+    assert result.interrupted
+    assert [finding.minimal for finding in result.findings].count(False) == 1

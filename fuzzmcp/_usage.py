@@ -1,0 +1,161 @@
+"""How the command line takes its words and reports what is wrong with them: one line, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from fuzzmcp.faults import nearest
+from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
+
+NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|)")
+
+
+class BadOption(click.UsageError):
+    """An option whose value cannot be used. `cause` is the user's own exception behind it, if there is one."""
+
+    def __init__(self, option: str, message: str, cause: BaseException | None = None) -> None:
+        super().__init__(f"{option}: {message}")
+        self.cause = cause
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> str:
+    """The message for a name that nothing has, with the nearest one that something has.
+
+    >>> unknown("check", "spendcap", ("spend_cap", "survives"))
+    "unknown check 'spendcap'; did you mean 'spend_cap'?"
+    """
+    guess = nearest(name, tuple(known))
+    return f"unknown {what} '{name}'" + (f"; did you mean '{guess}'?" if guess else "")
+
+
+class Commands(click.Group):
+    """A group whose every failure is one line, with an exit code that says whose fault it is."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(*args, **extra)
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = NOTHING_FOUND
+        except Exception as error:
+            code = _explain(error)
+        sys.exit(code if isinstance(code, int) else NOTHING_FOUND)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            guess = nearest(args[0], self.list_commands(ctx))
+            ctx.fail(f"no such command '{args[0]}'" + (f"; did you mean '{guess}'?" if guess else ""))
+        return super().resolve_command(ctx, args)
+
+
+def _explain(error: Exception) -> int:
+    """Say on stderr what went wrong, and return the exit code."""
+    if isinstance(error, click.ClickException):
+        say(one_line(_usage(error), 500))
+        _show_cause(getattr(error, "cause", None), "its own traceback")
+        return BAD_USAGE
+    # By name: to import the classes would load Hypothesis and the SDK for the sake of a mistyped word.
+    name = type(error).__name__ if type(error).__module__.startswith("fuzzmcp.") else ""
+    if name == "ScriptError":
+        say(one_line(str(error), 500))
+        _show_place(getattr(error, "text", ""), getattr(error, "position", 0))
+        return BAD_USAGE
+    if name in ("CaseError", "ToolsError"):
+        say(one_line(str(error), 500))
+        return BAD_USAGE
+    if name in ("TargetError", "CannotRun", "ListingError"):
+        say(one_line(str(error), 500))
+        _show_cause(error.__cause__, "the client's own traceback")
+        _show_details(error)
+        return CANNOT_RUN
+    say("fuzzmcp itself failed. This is no finding about your client; please report it with what follows.")
+    click.echo("".join(traceback.format_exception(type(error), error, error.__traceback__)), err=True)
+    return CANNOT_RUN
+
+
+def say(message: str) -> None:
+    """Print one line for the user on stderr."""
+    click.echo(f"fuzzmcp: {message}", err=True)
+
+
+def _usage(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        known = [name for parameter in error.ctx.command.params for name in parameter.opts]
+        guess = nearest(error.option_name, [name for name in known if name.startswith("--")])
+        return f"no such option '{error.option_name}'" + (f"; did you mean '{guess}'?" if guess else "")
+    return error.format_message()
+
+
+def _show_place(text: str, position: int) -> None:
+    """The script with a caret under the place where reading stopped; of a long one the part around it."""
+    from rich.cells import cell_len
+
+    start = max(position - 60, 0)
+    before = harmless(text[start:position])
+    click.echo(f"  {before}{harmless(text[position : position + 30])}", err=True)
+    click.echo(f"  {' ' * cell_len(before)}^", err=True)
+
+
+def _show_cause(cause: BaseException | None, title: str) -> None:
+    if cause is None:
+        return
+    text = own_frames_cut("".join(traceback.format_exception(type(cause), cause, cause.__traceback__)))
+    if 'File "' in text:  # otherwise the message has said it all
+        _show_lines(text, title)
+
+
+def _show_details(error: Exception) -> None:
+    run = getattr(error, "run", None)
+    if run is not None and run.connect_traceback:
+        _show_lines(own_frames_cut(run.connect_traceback), "the client's own traceback")
+    elif run is not None and run.outcomes and (places := places_without_own(run.outcomes[0].traceback)):
+        _show_lines(places, "where it was raised")
+    if getattr(error, "stderr", ""):
+        _show_lines(error.stderr, "the server's stderr")  # type: ignore[attr-defined]
+
+
+def _show_lines(text: str, title: str) -> None:
+    click.echo(f"\n{title}:", err=True)
+    for line in text.splitlines():
+        click.echo(f"  {harmless(line)}", err=True)
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """Seconds, or a time like 30s, 5m, 1h30m."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        parts = _PART.findall(value)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if "".join(map("".join, parts)) != value or not 0 < seconds <= 1e9:
+            self.fail(f"expected a time such as 30s, 5m or 1h, found '{value}'", param, ctx)
+        return seconds
+
+
+class OneOf(click.ParamType):  # type: ignore[type-arg]
+    """One of a few names; a wrong one is told the nearest."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.known:
+            guess = nearest(str(value), self.known)
+            hint = f"did you mean '{guess}'?" if guess else f"one of {', '.join(self.known)}"
+            self.fail(f"unknown {self.name} '{value}'; {hint}", param, ctx)
+        return str(value)

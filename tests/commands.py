@@ -1,0 +1,32 @@
+"""The command line, driven by the tests: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from fuzzmcp.cli import main
+
+ROOT = Path(__file__).parents[1]
+NAIVE = "examples/naive_agent.py:connect"
+SDK = "examples/sdk_client.py:connect"
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fuzzmcp", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120)
+
+
+def written(folder: Path, name: str, source: str) -> str:
+    """A module in `folder`, as the start of a target's name."""
+    path = folder / f"{name}.py"
+    path.write_text(source)
+    return str(path)
