@@ -115,7 +115,7 @@ def violations(run: Run, contract: Contract | None = None, checks: Iterable[str]
     """The checks that a run violated, each with its evidence.
 
     >>> from fuzzmcp.examples.sdk_client import connect
-    >>> violations(globals()["run"](connect, "hang"))
+    >>> violations(globals()["run"](connect, "429cap"))
     {}
     """
     verdicts = rules.judge(run, contract, checks)

@@ -140,7 +140,7 @@ class _Session:
             idle=self.idle,
             stopped=self.stopped,
             unreached=self.fake.unreached(),
-            undelivered=(*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held()),
+            undelivered=self.undelivered(),
             played=self.played(),
             steps=tuple(self.fake.steps),
             connect_error=_bare(self.connect_error),
@@ -167,6 +167,10 @@ class _Session:
             if event.action is not None and event.request is not None:
                 seen[(event.request, event.action)] = None
         return tuple(sorted(seen, key=lambda pair: pair[0]))
+
+    def undelivered(self) -> tuple[str, ...]:
+        reasons = (*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held(), *self.wire.unsent())
+        return tuple(dict.fromkeys(reasons))
 
     def unfinished(self, call: int) -> Outcome:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())
@@ -330,13 +334,14 @@ class _Session:
                 self.give_up(number)
             self.give_up(_SESSION)
 
-    def caller_cancels(self, call: int | None) -> None:
+    def caller_cancels(self, call: int | None) -> bool:
         number = 0 if self.target.role == "agent" else call
         if number is None or number not in self.started or number in self.outcomes or number in self.cancelled:
-            return
+            return False
         self.cancelled.add(number)
         self.wire.note("cancel", call=number)
         self.tasks.cancel(number if self.target.role == "client" else _SESSION)
+        return True
 
     # -- what is left behind ---------------------------------------------------------------------------------------
 

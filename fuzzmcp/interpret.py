@@ -68,7 +68,8 @@ def _of_mapping(value: Mapping[str, Any]) -> Reading:
 
 
 def _first(value: Any, *names: str) -> Any:
-    return next((found for name in names if (found := getattr(value, name, None)) is not None), None)
+    """The first attribute that the value has: asking for the name of the other major may warn."""
+    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
 
 
 def _dumped(value: Any) -> Any:

@@ -25,6 +25,9 @@ def right_answer(facts: Facts, contract: Contract) -> Verdict:
         own = [e for e in delivered if e.call == call and not _foreign(e)]
         others = [e for e in delivered if (e.call != call and e.call is not None) or _foreign(e)]
         others = [e for e in others if e.frame is None or _is_tool_result(e)]
+        others = [e for e in others if e.at <= facts.outcomes[call].ended]
+        if call not in facts.tool_calls:  # it sent nothing: the answer to an equal call may come from a cache
+            others = [e for e in others if _foreign(e) or not _equal(facts, call, e.call)]
         compared = compared or bool(own and others and any(shows(reading, e.answer) for e in own))  # type: ignore[arg-type]
         wrong = next((e for e in others if shows(reading, e.answer)), None)  # type: ignore[arg-type]
         if wrong is not None and not any(shows(reading, e.answer) for e in own):  # type: ignore[arg-type]
@@ -36,6 +39,13 @@ def right_answer(facts: Facts, contract: Contract) -> Verdict:
 
 def _foreign(event: Event) -> bool:
     return event.answer is not None and event.answer.foreign
+
+
+def _equal(facts: Facts, one: int, other: int | None) -> bool:
+    calls = facts.run.case.calls
+    if other is None or not 0 <= other < len(calls):
+        return False
+    return calls[one].tool == calls[other].tool and calls[one].arguments == calls[other].arguments
 
 
 def _is_tool_result(event: Event) -> bool:
@@ -66,7 +76,8 @@ def drift_caught(facts: Facts, contract: Contract) -> Verdict:
         reading = facts.readings.get(call if facts.run.role == "client" else 0)
         if outcome.status != "returned" or reading is None or reading.is_error:
             continue
-        if facts.run.role == "agent" and not shows(reading, answer):
+        words = reading.is_error is None and reading.structured is None and reading.text != ""
+        if (facts.run.role == "agent" or words) and not shows(reading, answer):
             continue
         fault = exchange.fault.spelling if exchange.fault else "drift"
         message = f"{facts.title(call)} returned content that breaks its outputSchema ({fault}) as a success"

@@ -21,7 +21,7 @@ def finishes(facts: Facts, contract: Contract) -> Verdict:
     """
     run = facts.run
     if not run.connected and (run.idle or any(leak.kind == "shutdown" for leak in run.leaks)):
-        return Violation("connecting never came to an end", tuple(run.requests[:1]))
+        return Violation("connecting never came to an end", tuple(run.requests[-1:]))
     if run.stopped:
         return NOT_EXERCISED
     cancelled_at = {e.call: e.at for e in run.events if e.kind == "cancel"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal
 
 from fuzzmcp.faults import ANSWERS
@@ -125,10 +124,17 @@ class Facts:
                 grouped.setdefault(call, []).append(exchange)
         return {call: tuple(found) for call, found in grouped.items()}
 
-    def successive(self) -> Iterator[tuple[int, Exchange, Exchange]]:
-        """Each `tools/call` exchange with the next one of the same call."""
+    def heard(self, exchange: Exchange, following: Exchange | None = None) -> Event | None:
+        """The answer, if the client still waited for it: it had neither cancelled the request nor sent `following`."""
+        settled, cancel = exchange.settled_by, exchange.cancelled_by
+        if settled is None or (cancel is not None and cancel.at <= settled.at):
+            return None
+        return None if following is not None and self.before(following.request, settled) else settled
+
+    def in_turn(self) -> Iterator[tuple[int, Exchange, Exchange | None]]:
+        """Each `tools/call` exchange with the next one of the same call, None behind the last."""
         for call, exchanges in self.tool_calls.items():
-            for first, second in pairwise(exchanges):
+            for first, second in zip(exchanges, (*exchanges[1:], None), strict=True):
                 yield call, first, second
 
     @cached_property

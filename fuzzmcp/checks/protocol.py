@@ -67,6 +67,8 @@ def cancels(facts: Facts, contract: Contract) -> Verdict:
     for exchange in facts.exchanges:
         given_up = _given_up(facts, exchange)
         if given_up is None:
+            withdrawn = exchange.cancelled_by is not None and facts.heard(exchange) is None
+            exercised = exercised or withdrawn
             continue
         exercised = True
         if exchange.cancelled_by is None:
@@ -112,7 +114,7 @@ def _given_up(facts: Facts, exchange: Exchange) -> Event | None:
     moved_on = [e for e in moved_on if facts.before(request, e) and e.method in ("tools/call", "")]
     for event in moved_on:
         came = [e.at for e in (exchange.settled_by, exchange.nearly_by) if e is not None]
-        answered = bool(came) and min(came) <= event.at
+        answered = bool(came) and min(came) <= outcome.ended  # who asks twice may still wait for both
         hung_up = any(e.kind == "hang_up" and facts.before(e, event) for e in facts.run.events)
         return None if answered or hung_up else event
     return None
@@ -150,7 +152,10 @@ def peer_duties(facts: Facts, contract: Contract) -> Verdict:
     Do: answer server requests from the receive loop, not from behind the call that is pending.
     """
     exercised = False
-    replies = {repr(e.frame.get("id")): e for e in facts.run.events if e.kind == "reply" and e.frame}
+    replies: dict[str, Event] = {}
+    for event in facts.run.events:
+        if event.kind == "reply" and event.frame:
+            replies.setdefault(repr(event.frame.get("id")), event)
     for asked in facts.run.events:
         if asked.kind != "deliver" or asked.action is None or asked.action.name not in _DUTIES or not asked.frame:
             continue
@@ -178,6 +183,7 @@ def wire_valid(facts: Facts, contract: Contract) -> Verdict:
     """
     stateless = era_of(facts.run.case.protocol) == "stateless"
     used: dict[int, dict[str, Event]] = {}
+    settled = {id(e.request): e.settled_by for e in facts.exchanges} if stateless else {}
     ready: dict[int, bool] = {}
     for event in facts.run.events:
         if event.kind == "junk":
@@ -186,9 +192,10 @@ def wire_valid(facts: Facts, contract: Contract) -> Verdict:
             continue
         problem = _frame_problem(event)
         if not problem and event.kind == "request":
-            problem = _id_problem(event, used.setdefault(event.connection, {})) or (
-                _meta_problem(event) if stateless else _order_problem(event, ready)
-            )
+            taken = used.setdefault(event.connection, {})
+            for name in [n for n, e in taken.items() if (end := settled.get(id(e))) and facts.before(end, event)]:
+                del taken[name]  # the id of a finished request is free again
+            problem = _id_problem(event, taken) or (_meta_problem(event) if stateless else _order_problem(event, ready))
         if event.method == "notifications/initialized":
             ready[event.connection] = True
         if problem:

@@ -41,20 +41,19 @@ def retry_after(facts: Facts, contract: Contract) -> Verdict:
     Do: read the seconds of `retry-after` (they may be decimal), and wait at least that long or give up.
     """
     hinted = False
-    for call, exchanges in facts.tool_calls.items():
-        for exchange in exchanges:
-            answer = exchange.settled_by.answer if exchange.settled_by else None
-            if answer is None or not answer.hint:
-                continue
-            hinted = True
-            until = exchange.settled_by.at + answer.hint  # type: ignore[union-attr]
-            for other in exchanges:
-                early = facts.before(exchange.settled_by, other.request) and other.at < until - _EPSILON  # type: ignore[arg-type]
-                if early:
-                    waited = other.at - exchange.settled_by.at  # type: ignore[union-attr]
-                    title = facts.title(call)
-                    message = f"{title} was sent again after {seconds(waited)}; retry-after said {answer.hint:g} s"
-                    return Violation(message, _shown(exchange, other), call)
+    for call, first, second in facts.in_turn():
+        told = facts.heard(first, second)
+        if told is None or told.answer is None or not told.answer.hint:
+            continue
+        hinted = True
+        until = told.at + told.answer.hint
+        early = next(
+            (e for e in facts.tool_calls[call] if facts.before(told, e.request) and e.at < until - _EPSILON), None
+        )
+        if early is not None:
+            waited, title = seconds(early.at - told.at), facts.title(call)
+            message = f"{title} was sent again after {waited}; retry-after said {told.answer.hint:g} s"
+            return Violation(message, _shown(first, early), call)
     return held_if(hinted)
 
 
@@ -65,18 +64,16 @@ def spend_cap(facts: Facts, contract: Contract) -> Verdict:
     Do: stop at the first such answer and tell the user.
     """
     capped = False
-    for call, exchanges in facts.tool_calls.items():
-        for first, second in pairwise(exchanges):
-            if _is(first, "429cap"):
-                waited = seconds(second.at - first.settled_by.at)  # type: ignore[union-attr]
-                message = f"{facts.title(call)} was sent again {waited} after its spend cap was reached"
-                return Violation(message, _shown(first, second), call)
-        capped = capped or any(_is(e, "429cap") for e in exchanges)
+    for call, first, second in facts.in_turn():
+        told = facts.heard(first, second)
+        if told is None or first.fault is None or first.fault.name != "429cap":
+            continue
+        capped = True
+        if second is not None:
+            waited = seconds(second.at - told.at)
+            message = f"{facts.title(call)} was sent again {waited} after its spend cap was reached"
+            return Violation(message, _shown(first, second), call)
     return held_if(capped)
-
-
-def _is(exchange: Exchange, *names: str) -> bool:
-    return exchange.fault is not None and exchange.fault.name in names and exchange.settled_by is not None
 
 
 def no_pointless_retry(facts: Facts, contract: Contract) -> Verdict:
@@ -87,18 +84,17 @@ def no_pointless_retry(facts: Facts, contract: Contract) -> Verdict:
     Do: retry only what is known to be transient; surface the rest at once.
     """
     refused = False
-    for exchanges in facts.tool_calls.values():
-        refused = refused or any(_refusal(e) for e in exchanges)
-    for call, first, second in facts.successive():
-        reason = _refusal(first)
-        if reason and not _listed_between(facts, first, second):
+    for call, first, second in facts.in_turn():
+        reason = _refusal(first, facts.heard(first, second))
+        refused = refused or bool(reason)
+        if reason and second is not None and not _listed_between(facts, first, second):
             message = f"{facts.title(call)} was sent again after {reason}, which the same request meets again"
             return Violation(message, _shown(first, second), call)
     return held_if(refused)
 
 
-def _refusal(exchange: Exchange) -> str:
-    answer = exchange.settled_by.answer if exchange.settled_by else None
+def _refusal(exchange: Exchange, told: Event | None) -> str:
+    answer = told.answer if told else None
     if answer is None or exchange.fault is None:
         return ""
     if answer.kind == "protocol_error" and answer.code in _REFUSALS:
@@ -129,10 +125,11 @@ def backoff(facts: Facts, contract: Contract) -> Verdict:
     for call, exchanges in facts.tool_calls.items():
         waits: list[tuple[float, Exchange, Exchange]] = []
         for first, second in pairwise(exchanges):
-            if not _unhinted(first):
+            told = facts.heard(first, second)
+            if told is None or not _unhinted(first, told):
                 waits = []
                 continue
-            waits.append((second.at - first.settled_by.at, first, second))  # type: ignore[union-attr]
+            waits.append((second.at - told.at, first, second))
             tried = tried or len(waits) > 1
             if len(waits) > 1 and not _grows([wait for wait, _, _ in waits], contract.jitter):
                 shown = ", ".join(seconds(wait) for wait, _, _ in waits)
@@ -141,9 +138,9 @@ def backoff(facts: Facts, contract: Contract) -> Verdict:
     return held_if(tried)
 
 
-def _unhinted(exchange: Exchange) -> bool:
+def _unhinted(exchange: Exchange, told: Event) -> bool:
     """Whether the answer is a transient error that names no wait."""
-    answer = exchange.settled_by.answer if exchange.settled_by else None
+    answer = told.answer
     if answer is None or exchange.fault is None or answer.hint is not None:
         return False
     return answer.kind == "execution_error" and "transient" in ANSWERS[exchange.fault.name].traits
@@ -153,7 +150,7 @@ def _grows(waits: list[float], jitter: bool) -> bool:
     last, before, first = waits[-1], waits[-2], waits[0]
     if jitter:
         return last > 0
-    capped = last == before and before > first
+    capped = abs(last - before) <= _EPSILON and before > first + _EPSILON
     return last > before + _EPSILON or capped
 
 
@@ -165,22 +162,20 @@ def unsafe_retry(facts: Facts, contract: Contract) -> Verdict:
     Do: retry such a tool only after an answer that says it did not run; otherwise surface the doubt.
     """
     doubtful = False
-    for exchanges in facts.tool_calls.values():
-        doubtful = doubtful or any(_in_doubt(facts, e, None) for e in exchanges)
-    for call, first, second in facts.successive():
-        if _in_doubt(facts, first, second):
-            fault = first.fault or "silence"
-            doubt = f"it was sent again after '{fault}', which does not say whether it ran"
-            message = f"{facts.title(call)} may run twice: {doubt}"
+    for call, first, second in facts.in_turn():
+        if not _in_doubt(facts, first, second):
+            continue
+        doubtful = True
+        if second is not None:
+            fault, title = first.fault or first.step, facts.title(call)
+            message = f"{title} may run twice: it was sent again after '{fault}', which does not say whether it ran"
             return Violation(message, _shown(first, second), call)
     return held_if(doubtful)
 
 
 def _in_doubt(facts: Facts, exchange: Exchange, following: Exchange | None) -> bool:
-    """Whether a call that must not run twice went without an answer (before the following request)."""
+    """Whether a call that must not run twice went without an answer, or was given up before one came."""
     tool = facts.tool(exchange)
-    if tool is None or tool.repeatable or exchange.fault is None:
+    if tool is None or tool.repeatable or (exchange.fault is None and exchange.step is None):
         return False
-    settled = exchange.settled_by
-    late = settled is not None and following is not None and facts.before(following.request, settled)
-    return settled is None or late
+    return facts.heard(exchange, following) is None

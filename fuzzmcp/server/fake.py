@@ -34,6 +34,19 @@ class Delivery(NamedTuple):
     answer: Answer | None = None
 
 
+class Ticket(NamedTuple):
+    """A request that was counted in: its serial number and the step that it takes."""
+
+    serial: int
+    scripted: bool
+    step: Step
+
+    @property
+    def wants_ok(self) -> bool:
+        """Whether its answer is made of an `ok` result: then a real server behind the fake has to be asked for one."""
+        return self.step.answer.name in ("ok", "strid", "batch", "truncated")
+
+
 @dataclass
 class _Session:
     """One connection: what was negotiated on it, and which subscriptions are open."""
@@ -78,6 +91,7 @@ class FakeServer:
         self._blocks: list[tuple[float, float]] = []
         self._changed_at: float | None = None
         self._asked_client = 0
+        self._ticket = Ticket(0, False, Step())
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
@@ -86,13 +100,27 @@ class FakeServer:
         self._sessions.append(_Session(len(self._sessions), self.case.protocol))
         return len(self._sessions) - 1
 
-    def wants_ok(self, frame: Any) -> bool:
-        """Whether a real server behind the fake has to be asked for the `ok` answer to this frame, before `receive`."""
-        if not isinstance(frame, dict) or frame.get("method") != "tools/call":
-            return False
-        return self._peek("call").answer.name in ("ok", "wrongid", "strid", "batch", "truncated")
+    def take(self, frame: Frame) -> Ticket:
+        """Count a request in and give it its step; `receive` does so for whoever brings no ticket."""
+        name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
+        self.serial += 1
+        if name is None or self.over:
+            return Ticket(self.serial, False, Step(method=name or "call"))
+        index = self._taken.get(name, 0)
+        self._taken[name] = index + 1
+        place, step = self.case.script.step_for(name, index)
+        if place is not None:
+            self._reached.add(place)
+        return Ticket(self.serial, place is not None, step)
 
-    def receive(self, frame: Any, now: float, connection: int = 0, ok_result: Frame | None = None) -> list[Delivery]:
+    def receive(
+        self,
+        frame: Any,
+        now: float,
+        connection: int = 0,
+        ok_result: Frame | None = None,
+        ticket: Ticket | None = None,
+    ) -> list[Delivery]:
         """What the server does with one message of the client.
 
         Args:
@@ -100,6 +128,7 @@ class FakeServer:
             now: Virtual second of its arrival.
             connection: The number that `connect` returned.
             ok_result: The result of a real server for this request.
+            ticket: What `take` gave for this request.
 
         Returns:
             Deliveries in the order in which they are due.
@@ -109,13 +138,14 @@ class FakeServer:
         session = self._sessions[connection]
         if not isinstance(frame, dict) or "method" not in frame:
             return []
-        start = self._unblocked(now)
-        if "id" in frame:
-            self.serial += 1
+        start = self.unblocked(now)
         if start >= session.closes:
+            if "id" in frame and ticket is None:
+                self.serial += 1  # a request that nobody reads has a number as well
             return []
         if "id" not in frame:
             return self._on_notification(session, frame, start)
+        self._ticket = ticket or self.take(frame)
         return self._on_request(session, frame, start, ok_result)
 
     def finish(self) -> None:
@@ -137,25 +167,9 @@ class FakeServer:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def _peek(self, name: str) -> Step:
-        if self.over:
-            return Step(method=name)
-        return self.case.script.step_for(name, self._taken.get(name, 0))[1]
-
-    def _take(self, name: str) -> tuple[bool, Step]:
-        """The step for the next request of a script method, and whether the script really has it."""
-        if self.over:
-            return False, Step(method=name)
-        index = self._taken.get(name, 0)
-        self._taken[name] = index + 1
-        place, step = self.case.script.step_for(name, index)
-        if place is not None:
-            self._reached.add(place)
-        return place is not None, step
-
     def _on_request(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> list[Delivery]:
         name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
-        scripted, step = self._take(name) if name else (False, Step())
+        serial, scripted, step = self._ticket
         for extra in step.extras:
             if extra.name == "block":
                 begin = start + _seconds(extra.at)
@@ -163,9 +177,9 @@ class FakeServer:
         asked = self._asked(session, frame, start, ok_result)
         answer = self._possible(step.answer, asked, name)
         if scripted and not step.plain:
-            self.steps.append((self.serial, step))
+            self.steps.append((serial, step))
         silently = (answer, *step.extras) if scripted else ()
-        self.played += [(self.serial, action) for action in silently if action.name in ("hang", "block")]
+        self.played += [(serial, a) for a in silently if a.name in ("hang", "block") or _delays(a, answer)]
         reply = answers.build(answer, asked)
         deliveries = [
             self._timed(d, session, start) for d in self._sequence(session, frame, asked, answer, reply, step, scripted)
@@ -195,7 +209,7 @@ class FakeServer:
         else:
             plain = self._plain(session, frame, params, start)
         base = self.case.outputs.get(tool.name) if tool else None
-        return Asked(frame["id"], self.serial, session.version, tool, arguments, base, ok_result, plain)
+        return Asked(frame["id"], self._ticket.serial, session.version, tool, arguments, base, ok_result, plain)
 
     def _tools(self, now: float) -> tuple[Any, ...]:
         changed = self._changed_at is not None and now >= self._changed_at
@@ -217,7 +231,8 @@ class FakeServer:
             case "server/discover" if stateless:
                 return wire.discover_result(session.version)
             case "tools/list":
-                return catalogue.page(self._tools(start), params.get("cursor"), session.version, self._listing())
+                mode = self._ticket.step.answer.name
+                return catalogue.page(self._tools(start), params.get("cursor"), session.version, mode)
             case "subscriptions/listen" if stateless:
                 return {"_meta": {wire.META_SUBSCRIPTION: frame["id"]}, "resultType": "complete"}
             case "ping" if not stateless:
@@ -226,11 +241,6 @@ class FakeServer:
                 return {}
             case _:
                 return wire.METHOD_NOT_FOUND, None, None
-
-    def _listing(self) -> str:
-        """The listing mode of the `tools/list` request at hand: its step was already taken."""
-        taken = self._taken.get("list", 0) - 1
-        return "" if self.over else self.case.script.step_for("list", taken)[1].answer.name
 
     # -- deliveries ------------------------------------------------------------------------------------------------
 
@@ -326,13 +336,13 @@ class FakeServer:
         """The delivery at its absolute time; one that waits for a cancellation keeps the time -1."""
         at = delivery.at
         if at >= 0:
-            at = start + at if delivery.kind == "cancel" else self._unblocked(start + at)
+            at = start + at if delivery.kind == "cancel" else self.unblocked(start + at)
             self._takes_effect(delivery, session, at)
         return Delivery(
             at,
             delivery.kind,
             session.number,
-            self.serial,
+            self._ticket.serial,
             delivery.frame,
             delivery.line,
             delivery.action,
@@ -346,7 +356,7 @@ class FakeServer:
         if delivery.action is not None and delivery.action.name == "list_changed":
             self._changed_at = at if self._changed_at is None else min(self._changed_at, at)
 
-    def _unblocked(self, at: float) -> float:
+    def unblocked(self, at: float) -> float:
         """The moment from `at` on at which the server next handles anything."""
         for begin, end in sorted(self._blocks):
             if begin <= at < end:
@@ -357,7 +367,7 @@ class FakeServer:
 
     def _hold(self, session: _Session, frame: Frame, waiting: list[Delivery]) -> None:
         if waiting:
-            self._held[(session.number, _hashable(frame["id"]))] = _Held(self.serial, waiting)
+            self._held[(session.number, _hashable(frame["id"]))] = _Held(self._ticket.serial, waiting)
 
     def _on_notification(self, session: _Session, frame: Frame, start: float) -> list[Delivery]:
         params = frame.get("params")
@@ -388,6 +398,11 @@ def _token(frame: Frame) -> Any:
 
 def _seconds(at: Any) -> float:
     return float(at) if isinstance(at, (int, float)) else 0.0
+
+
+def _delays(action: Action, answer: Action) -> bool:
+    """Whether the silence before a late answer is what happens, also where the answer comes too late to be sent."""
+    return action is answer and _seconds(action.at) > 0
 
 
 def _delivery(at: Any, kind: Any = None, *, frame: Frame | None = None, line: str = "", **parts: Any) -> Delivery:

@@ -126,7 +126,7 @@ class MemoryWire:
         calls: The workload's calls, to find a request's call by its arguments when its context says nothing.
         frame_budget: Frames that the client may send; `on_budget` is called once when they are used up, and the
             sender never gets to send more.
-        on_cancel: Called when the script says that the caller cancels a call.
+        on_cancel: Called when the script says that the caller cancels a call; says whether there was one to cancel.
         ask: Asks a real server behind the fake for a result.
     """
 
@@ -139,7 +139,7 @@ class MemoryWire:
         calls: tuple[Call, ...] = (),
         frame_budget: int = 1_000,
         on_budget: Callable[[], None] = lambda: None,
-        on_cancel: Callable[[int | None], None] = lambda call: None,
+        on_cancel: Callable[[int | None], bool] = lambda call: False,
         ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]] | None = None,
     ) -> None:
         self.events: list[Event] = []
@@ -149,6 +149,7 @@ class MemoryWire:
         self._on_budget, self._on_cancel, self._ask = on_budget, on_cancel, ask
         self._call_of: dict[int, int | None] = {}
         self._own_calls: dict[str, int] = {}
+        self._due: dict[int, Delivery] = {}
 
     @property
     def alive(self) -> bool:
@@ -172,6 +173,11 @@ class MemoryWire:
             outbox.close()
             inbox.close()
 
+    def unsent(self) -> tuple[str, ...]:
+        """Parts of the script that were due later than the connection, or the run, lasted."""
+        found = [str(d.action) for d in self._due.values() if d.action is not None]
+        return tuple(f"{action}: the connection or the run had ended before it was due" for action in found)
+
     def note(self, kind: Any, **facts: Any) -> None:
         """Record something that is no frame."""
         self.events.append(Event(self._clock.now(), kind, **facts))
@@ -186,10 +192,12 @@ class MemoryWire:
         if not self._record_sent(connection, frame, now):
             self._on_budget()
             await anyio.sleep_forever()
-        result = None
-        if self._ask is not None and self._fake.wants_ok(frame):
-            result = await self._ask(frame["params"])
-        for delivery in self._fake.receive(frame, now, connection, result):
+        ticket, result = None, None
+        if self._ask is not None and isinstance(frame, dict) and frame.get("method") == "tools/call":
+            ticket = self._fake.take(frame)
+            result = await self._ask(frame.get("params") or {}) if ticket.wants_ok else None
+        for delivery in self._fake.receive(frame, now, connection, result, ticket):
+            self._due[id(delivery)] = delivery
             if delivery.at <= now:
                 self._deliver(delivery)
             else:
@@ -229,11 +237,18 @@ class MemoryWire:
     def _deliver(self, d: Delivery) -> None:
         now, call = self._clock.now(), self._call_of.get(d.request)
         if d.kind == "cancel":
-            self._on_cancel(call)
+            if self._on_cancel(call) and d.action is not None:
+                del self._due[id(d)]
+                self._fake.played.append((d.request, d.action))
             return
         inbox, outbox = self.streams[d.connection]
         if outbox.broken:
             return
+        free = self._fake.unblocked(now)
+        if free > now:
+            self._clock.call_at(free, lambda: self._deliver(d))
+            return
+        del self._due[id(d)]
         text = d.line if d.kind == "line" else ""
         kind: Any = "close" if d.kind == "close" else "deliver"
         self.events.append(Event(now, kind, d.connection, call, d.request, d.frame, text, d.action, d.answer))
