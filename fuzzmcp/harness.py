@@ -271,15 +271,16 @@ class _Session:
         CALL.set(number)
         began = self.started[number] = self.clock.now()
         self.wire.note("start", call=number)
-        self.clock.call_at(began + 2 * self.limits.deadline, lambda: self.give_up(number))
+        self.clock.call_at(began + 2 * self.limits.deadline, lambda: self.give_up(number), guard=True)
         value, error = None, None
         try:
             value = await (call_tool(call.tool, dict(call.arguments)) if call else call_tool())
         except BaseException as raised:
             error = raised
         if number not in self.outcomes:
-            self.outcomes[number] = self.outcome(number, began, value, error)
-            self.wire.note("settle", call=number)
+            outcome = self.outcomes[number] = self.outcome(number, began, value, error)
+            if outcome.status != "unfinished":
+                self.wire.note("settle", call=number)
 
     def outcome(self, number: int, began: float, value: Any, error: BaseException | None) -> Outcome:
         now = self.clock.now()
@@ -305,15 +306,15 @@ class _Session:
         self.given_up.add(key)
         self.tasks.cancel(key)
         if done is not None:
-            self.clock.call_at(self.clock.now() + self.limits.shutdown, done.set)
+            self.clock.call_at(self.clock.now() + self.limits.shutdown, done.set, guard=True)
 
     def limit_session(self, seconds: float, stage: str) -> None:
         def too_long() -> None:
-            if self.stage == stage and not self.finished[_SESSION].is_set():
+            if self.stage == stage and _SESSION not in self.given_up and not self.finished[_SESSION].is_set():
                 self.leaks.append(Leak("shutdown", f"{stage} took longer than {seconds:g} s"))
                 self.give_up(_SESSION)
 
-        self.clock.call_at(self.clock.now() + seconds, too_long)
+        self.clock.call_at(self.clock.now() + seconds, too_long, guard=True)
 
     def on_idle(self) -> None:
         """Nothing is ready and no timer is set: someone waits for ever. Cancel the calls, then the session."""
@@ -323,8 +324,8 @@ class _Session:
             for number in pending:
                 self.give_up(number)
         elif _SESSION not in self.given_up and self.stage != "closed":
-            if self.stage == "closing":
-                self.leaks.append(Leak("shutdown", "the session never closed: nothing was left that could happen"))
+            if self.stage in ("connecting", "closing"):
+                self.leaks.append(Leak("shutdown", f"{self.stage} waits for ever: nothing was left that could wake it"))
             self.give_up(_SESSION)
 
     def budget_spent(self) -> None:

@@ -59,8 +59,9 @@ class AsyncioRun(Timeline):
         # As in Timeline.now, but once per move: it is read far more often. Both at once: other threads read them too.
         self.uptime, self._now = uptime, round(uptime - UPTIME, 9)
 
-    def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
-        return self.loop.call_at(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
+    def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
+        schedule = self.loop.guard_at if guard else self.loop.call_at
+        return schedule(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
 
     def post(self, callback: Callable[..., object], *args: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
@@ -150,6 +151,7 @@ class AsyncioRun(Timeline):
         return []
 
     def _jump(self, due: float) -> None:
+        due = min(due, self.loop.next_guard())
         if due > self.uptime:
             self._move(due)
         if not self.draining:
@@ -174,6 +176,12 @@ class _Selector(selectors.DefaultSelector):
         return events
 
 
+def _first(timers: list[tuple[float, int, asyncio.TimerHandle]]) -> float:
+    while timers and timers[0][2].cancelled():
+        heapq.heappop(timers)
+    return timers[0][0] if timers else math.inf
+
+
 class _Loop(asyncio.SelectorEventLoop):
     """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
 
@@ -184,6 +192,7 @@ class _Loop(asyncio.SelectorEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._sequence = itertools.count()
         self._full = 64
+        self._guards: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._endless: list[asyncio.TimerHandle] = []  # never due, but they keep the tasks alive that wait for them
         self._births: weakref.WeakValueDictionary[int, asyncio.Task[Any]] = weakref.WeakValueDictionary()
         super().__init__(selector)
@@ -208,23 +217,31 @@ class _Loop(asyncio.SelectorEventLoop):
             self._endless.append(timer)
         return timer
 
+    def guard_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
+        timer = asyncio.TimerHandle(when, callback, (), self, None)
+        heapq.heappush(self._guards, (when, next(self._sequence), timer))
+        return timer
+
     def close(self) -> None:
         self._timers.clear()
+        self._guards.clear()
         self._endless.clear()
         super().close()
 
     def next_due(self) -> float:
-        timers = self._timers
-        while timers and timers[0][2].cancelled():
-            heapq.heappop(timers)
-        return timers[0][0] if timers else math.inf
+        return _first(self._timers)
+
+    def next_guard(self) -> float:
+        return _first(self._guards)
 
     def release_due(self) -> None:
-        timers, now = self._timers, self._run.uptime
-        while timers and timers[0][0] <= now:
-            timer = heapq.heappop(timers)[2]
-            if not timer.cancelled():
-                self.call_soon(fire, timer)
+        now = self._run.uptime
+        for timers in (self._guards, self._timers):
+            while timers and timers[0][0] <= now:
+                timer = heapq.heappop(timers)[2]
+                if not timer.cancelled():
+                    self.call_soon(fire, timer)
 
     def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
         # Not a task factory: a client may set one of its own, and that would replace ours.

@@ -31,6 +31,7 @@ class _Timer:
 
     run: TrioRun
     callback: Callable[[], None]
+    guard: bool = False
     cancelled: bool = False
 
     def cancel(self) -> None:
@@ -66,8 +67,8 @@ class TrioRun(Timeline, trio.abc.Instrument):
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(callback, *args)
 
-    def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
-        timer = _Timer(self, self.guarded(callback))
+    def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
+        timer = _Timer(self, self.guarded(callback), guard)
         if when < math.inf:
             due = self._read_clock() if when <= self.now() else when
             heapq.heappush(self._timers, (due, next(self._sequence), timer))
@@ -126,9 +127,19 @@ class TrioRun(Timeline, trio.abc.Instrument):
             now, due = self._read_clock(), []
             while self._timers and self._timers[0][0] <= now:
                 due.append(heapq.heappop(self._timers)[2])
+            if due and self._only_guards(due):
+                self.guarded(lambda: self.ask_idle(quiet_turns=2))()
             for timer in due:
                 if not timer.cancelled:
                     timer.callback()
+
+    def _only_guards(self, due: list[_Timer]) -> bool:
+        """Whether the clock has jumped to a guard because there was nothing else to jump to: then the run is idle."""
+        ahead = due + [timer for _, _, timer in self._timers]
+        if any(not timer.guard for timer in ahead if not timer.cancelled) or self.draining:
+            return False
+        statistics = trio.lowlevel.current_statistics()
+        return statistics.seconds_to_next_deadline == math.inf and statistics.tasks_runnable == 0
 
     # -- trio tells what it does ---------------------------------------------------------------------------------------
 

@@ -112,11 +112,12 @@ class VirtualClock:
         timeline = self._timeline
         return self._ended if timeline is None else timeline.now()
 
-    def call_at(self, when: float, callback: Callable[[], None]) -> Handle:
+    def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
         """Call `callback` on the loop's thread at virtual `when`, or at the next turn if that is not in the future.
 
         What is due at the same moment is called in the order of scheduling. `inf` means never. To be called on the
-        loop's thread, during a run.
+        loop's thread, during a run. A `guard` watches over the run and is no part of it: a loop with nothing but guards
+        ahead is idle (asyncio says so at once, trio when the first guard is due).
 
         Raises:
             RuntimeError: no run is active.
@@ -133,7 +134,7 @@ class VirtualClock:
         """
         if self._timeline is None:
             raise RuntimeError("VirtualClock.call_at needs an active run")
-        return self._timeline.call_at(when, callback)
+        return self._timeline.call_at(when, callback, guard=guard)
 
     def _prepare(self) -> tuple[Timeline, Callable[[Callable[[], Awaitable[Any]]], Any]]:
         if self._backend == "asyncio":

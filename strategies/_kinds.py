@@ -1,0 +1,127 @@
+"""What a script can be drawn from: each applicable fault with the values, styles and moments worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fuzzmcp.strategies.drifts import drifts, edits_of
+from hypothesis import strategies as st
+
+from fuzzmcp.drift import Drift
+from fuzzmcp.faults import ANSWERS, EXTRAS, METHODS, ODD_RESULTS, RANK, VERSIONS, Fault, nearest, why_inapplicable
+from fuzzmcp.script import Action, Value, When, action
+from fuzzmcp.tools import Tool
+
+LATE = "late"
+"""Not a fault of its own in the vocabulary: `ok@cancel` and `ok@SECONDS`. It is drawn like one, right after `hang`:
+an answer that comes too late is a hang and then something more."""
+
+_TEXTS = ("", "unknown order", "success", "first line\nsecond line", '{"error":"gone"}', "заказ не найден ✗")
+_VALUES: dict[str, tuple[Value, ...]] = {
+    "odd": ODD_RESULTS,
+    "error": _TEXTS,
+    "429": (0.0, None, 2.5, 120.0),
+    "rpc": (-32603, -32602, -32601, -32600, -32700, -32000),
+    "huge": (1_000,),
+    "progress": (3, 100),
+    "block": (1.0, 10.0, 120.0),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One fault at one method, with every way to play it that is worth trying.
+
+    A draw takes one choice for every kind, so that none looks simpler to the shrinker than it is. `rest` are the ways
+    that take more: their chance is that of a single one of the others.
+    """
+
+    method: str
+    name: str
+    actions: st.SearchStrategy[Action | None]
+    rest: st.SearchStrategy[Action] | None = None
+
+    @property
+    def delayable(self) -> bool:
+        return self.name not in ("ok", LATE, "hang")
+
+    def action(self, draw: st.DrawFn) -> Action:
+        """Draw one way to play it."""
+        return draw(self.actions) or draw(self.rest)  # type: ignore[arg-type]
+
+
+def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | None) -> None:
+    """Raise ValueError for a word that nobody knows, or a vocabulary of which nothing applies."""
+    methods = tuple(methods)
+    _known("protocol version", [protocol], VERSIONS)
+    _known("method", methods, tuple(METHODS))
+    if vocabulary is None:
+        return
+    names = tuple(vocabulary)
+    _known("fault", names, (*ANSWERS, *EXTRAS, LATE))
+    reasons = [why_inapplicable("ok" if name == LATE else name, m, protocol) for name in names for m in methods]
+    if all(reasons):
+        raise ValueError(f"nothing to draw from: {'; '.join(filter(None, reasons)) or 'no fault is named'}")
+
+
+def _known(what: str, words: Iterable[str], known: tuple[str, ...]) -> None:
+    for word in words:
+        if word not in known:
+            guess = nearest(word, known)
+            raise ValueError(f"unknown {what} '{word}'" + (f"; did you mean '{guess}'?" if guess else ""))
+
+
+def answer_kinds(
+    protocol: str,
+    methods: Sequence[str],
+    vocabulary: frozenset[str] | None,
+    delays: Sequence[float],
+    tools: Sequence[Tool],
+) -> list[Kind]:
+    """Every answer at every method, simplest first; the first is plain `ok`, in every vocabulary."""
+    kinds = []
+    for fault in ANSWERS.values():
+        for method in methods:
+            named = vocabulary is None or fault.name in vocabulary or fault.name == "ok"
+            if named and why_inapplicable(fault.name, method, protocol) is None:
+                edits = [drifts(tool) for tool in tools if tool.output_schema] if fault.name == "drift" else []
+                single = [Action("drift", (edit,)) for tool in tools for edit in edits_of(tool)] if edits else None
+                rest = st.one_of(edits).map(_drifted) if edits else None
+                actions = [*dict.fromkeys(single), None] if single else _plain(fault)
+                kinds.append(Kind(method, fault.name, st.sampled_from(actions), rest))
+    if vocabulary is None or vocabulary & {"ok", LATE}:
+        whens: list[When] = ["cancel", *(at for at in delays if at)]
+        late = st.sampled_from([Action("ok", at=at) for at in whens])
+        kinds += [Kind(method, LATE, late) for method in methods]
+    rank = RANK | {LATE: RANK["hang"]}
+    return sorted(kinds, key=lambda kind: rank[kind.name])
+
+
+def extra_kinds(protocol: str, method: str, vocabulary: frozenset[str] | None, delays: Sequence[float]) -> list[Kind]:
+    """Every extra at a method, simplest first."""
+    return [
+        Kind(method, fault.name, st.sampled_from(_extras(fault, delays)))
+        for fault in EXTRAS.values()
+        if (vocabulary is None or fault.name in vocabulary) and why_inapplicable(fault.name, method, protocol) is None
+    ]
+
+
+def _drifted(edits: Drift) -> Action:
+    return Action("drift", edits)
+
+
+def _extras(fault: Fault, delays: Sequence[float]) -> list[Action]:
+    whens: list[When] = [None, *(at for at in delays if at or fault.name in ("dup", "progress_after"))]
+    if fault.name not in ("cancel", "block"):
+        whens.append("cancel")
+    return [Action(plain.name, plain.value, at=at) for at in whens for plain in _plain(fault)]
+
+
+def _plain(fault: Fault) -> list[Action]:
+    """The fault with each value and style, the bare name first, then what is shortest to read."""
+    bare = [] if fault.takes and fault.takes.required else [action(fault.name)]
+    found = bare + [action(fault.name, value) for value in _VALUES.get(fault.name, ())]
+    if fault.styled:
+        found += [Action(each.name, each.value, "json") for each in found]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,89 @@
+"""Cases: calls, script and order of events together, ready to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from fuzzmcp.strategies.interleavings import reordered
+from fuzzmcp.strategies.moments import moments as moments_around
+from fuzzmcp.strategies.scripts import METHODS, scripts
+from fuzzmcp.strategies.workloads import calls as workloads
+from hypothesis import strategies as st
+
+from fuzzmcp.case import Case
+from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.script import Script
+from fuzzmcp.tools import Catalogue, crm, evolved
+
+__all__ = ["cases"]
+
+_SCHEDULES = st.integers(0, 2**16 - 1)
+
+
+def cases(
+    tools: Catalogue | None = None,
+    *,
+    protocol: str = DEFAULT_VERSION,
+    moments: Iterable[float] = (),
+    vocabulary: Iterable[str] | None = None,
+    methods: Iterable[str] = METHODS,
+    backend: str = "asyncio",
+    max_calls: int = 3,
+    max_steps: int = 4,
+    interleave: bool = True,
+) -> st.SearchStrategy[Case]:
+    """Whole cases. They shrink to one call of the first tool and the script `ok`.
+
+    The script drifts the results of the tools that are called. A case whose script has `list_changed` also has the
+    changed catalogue, `tools.evolved`. Drawing is deterministic: the same seed draws the same cases anywhere.
+
+    Args:
+        tools: The catalogue; None for the bundled one.
+        protocol: The version that the fake server speaks.
+        moments: Seconds after a request at which the client does something by itself; delays are drawn around them.
+        vocabulary: Names of faults to draw from; None for all that the protocol can carry.
+        methods: Script methods that steps may stand at.
+        backend: `asyncio`, or `trio`, for which the seed of its task schedule is drawn as well.
+        max_calls: The most calls.
+        max_steps: The most steps of the script, before interleaving.
+        interleave: Whether to draw the order of what is due at the same moment, too (see `interleavings`).
+
+    >>> from hypothesis import given
+    >>> @given(cases(vocabulary=["hang", "close"], max_calls=2))
+    ... def test_nothing_in_it_is_inapplicable(case):
+    ...     assert not case.inapplicable
+    >>> test_nothing_in_it_is_inapplicable()
+    """
+    catalogue = crm() if tools is None else tools
+    around = moments_around(moments)
+    names = None if vocabulary is None else tuple(vocabulary)
+    methods = tuple(methods)
+
+    @lru_cache(None)
+    def script_for(called: tuple[int, ...]) -> st.SearchStrategy[Script]:
+        results = tuple(catalogue[place] for place in called)
+        return scripts(protocol, methods=methods, vocabulary=names, max_steps=max_steps, delays=around, tools=results)
+
+    script_for(())  # a bad argument is an error here, not at the first draw
+    workload = workloads(catalogue, max_calls)
+    place_of = {tool.name: place for place, tool in enumerate(catalogue)}
+    plain, changed = Case(tools=catalogue, protocol=protocol, backend=backend), evolved(catalogue)
+
+    @st.composite
+    def case(draw: st.DrawFn) -> Case:
+        calls = draw(workload)
+        script = draw(script_for(tuple(sorted({place_of[call.tool] for call in calls}))))
+        if interleave:
+            calls, script = reordered(draw, calls, script)
+        announced = any(extra.name == "list_changed" for step in script.steps for extra in step.extras)
+        return replace(
+            plain,
+            calls=calls,
+            script=script,
+            changed=changed if announced else None,
+            schedule=draw(_SCHEDULES) if backend == "trio" else 0,
+        )
+
+    return case()

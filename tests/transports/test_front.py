@@ -1,0 +1,160 @@
+"""A real server object of the SDK behind the fake: its catalogue and its answers, the script's faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fuzzmcp.examples.sdk_client import connect
+
+import fuzzmcp
+from fuzzmcp import _sdk
+from fuzzmcp.tools import ToolsError
+from fuzzmcp.transports.front import FrontError, catalogue_of, is_server
+
+MAJOR = _sdk.MAJOR
+
+
+def shop(**more: Any) -> Any:
+    """A server of two tools, with a log of what they were asked."""
+    if MAJOR >= 2:
+        from mcp.server import MCPServer as Server
+    else:
+        from mcp.server.fastmcp import FastMCP as Server
+    server = Server("shop")
+    server.asked = []
+
+    @server.tool()
+    async def price(article: str) -> dict[str, float]:
+        """The price of an article."""
+        server.asked.append(article)
+        return {"price": 9.5 + len(article)}
+
+    @server.tool()
+    async def fail(reason: str) -> str:
+        """Always fails."""
+        raise ValueError(reason)
+
+    return server
+
+
+CALL = ['price(article="tea")']
+
+
+def result(run: Any, call: int = 0) -> dict[str, Any]:
+    return run.outcomes[call].value.model_dump(by_alias=True, mode="json")
+
+
+def test_the_catalogue_is_the_servers_own() -> None:
+    catalogue = catalogue_of(shop())
+    assert [tool.name for tool in catalogue] == ["price", "fail"]
+    assert catalogue[0].input_schema["required"] == ["article"]
+    assert catalogue[0].output_schema is not None
+
+
+def test_ok_is_what_the_real_tool_says() -> None:
+    server = shop()
+    run = fuzzmcp.run(connect, "", tools=server, calls=CALL)
+    assert result(run)["structuredContent"] == {"price": 12.5}
+    assert server.asked == ["tea", "tea"], "the call and the probe"
+
+
+def test_a_fault_stands_in_for_the_real_answer_and_the_tool_is_not_asked() -> None:
+    server = shop()
+    run = fuzzmcp.run(connect, "429cap", tools=server, calls=CALL)
+    assert result(run)["isError"] is True
+    assert server.asked == ["tea"], "the probe only"
+
+
+@pytest.mark.parametrize("script", ["hang", "close", "rpc(-32603)"])
+def test_faults_of_the_wire_work_in_front_of_a_real_server(script: str) -> None:
+    run = fuzzmcp.run(connect, script, tools=shop(), calls=CALL)
+    assert run.outcomes[0].status == "raised"
+    assert [str(action) for _, action in run.played] == [script]
+
+
+def test_extras_come_beside_the_real_answer() -> None:
+    run = fuzzmcp.run(connect, "log+dup", tools=shop(), calls=CALL)
+    delivered = [e for e in run.events if e.kind == "deliver" and e.call == 0]
+    assert [e.method for e in delivered][:2] == ["notifications/message", ""]
+    assert result(run)["structuredContent"] == {"price": 12.5}
+
+
+def test_drift_edits_a_value_of_the_real_tools_schema() -> None:
+    run = fuzzmcp.run(connect, "drift(-price)", tools=structured(), calls=["stock()"])
+    answer = next(e.answer for e in run.events if e.answer is not None and e.call == 0)
+    assert answer.visible
+    assert "price" not in answer.value
+    assert run.outcomes[0].status == "raised"
+
+
+def structured() -> Any:
+    """A server with a low-level tool whose outputSchema is written by hand."""
+    from mcp import types
+
+    schema = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+    tool = types.Tool(name="stock", inputSchema={"type": "object"}, outputSchema=schema)
+    content = [types.TextContent(type="text", text='{"price": 3}')]
+    if MAJOR >= 2:
+        from mcp.server import Server
+
+        async def list_tools(context: Any, params: Any) -> Any:
+            return types.ListToolsResult(tools=[tool])
+
+        async def call_tool(context: Any, params: Any) -> Any:
+            return types.CallToolResult(content=content, structured_content={"price": 3})
+
+        return Server("low", on_list_tools=list_tools, on_call_tool=call_tool)
+    from mcp.server import Server as Low
+
+    server = Low("low")
+
+    @server.list_tools()  # type: ignore[no-untyped-call,untyped-decorator]
+    async def listing() -> Any:
+        return [tool]
+
+    @server.call_tool()  # type: ignore[untyped-decorator]
+    async def calling(name: str, arguments: Any) -> Any:
+        return content, {"price": 3}
+
+    return server
+
+
+def test_a_low_level_server_works_too() -> None:
+    run = fuzzmcp.run(connect, "", tools=structured(), calls=["stock()"])
+    assert result(run)["structuredContent"] == {"price": 3}
+
+
+def test_the_real_tools_own_error_is_an_execution_error() -> None:
+    run = fuzzmcp.run(connect, "", tools=shop(), calls=['fail(reason="no stock")'])
+    assert result(run)["isError"] is True
+    answer = next(e.answer for e in run.events if e.answer is not None and e.call == 0)
+    assert answer.kind == "execution_error"
+
+
+def test_the_same_case_in_front_of_the_same_server_gives_the_same_record() -> None:
+    lines = [fuzzmcp.run(connect, "ok,429(1)", tools=shop(), calls=[*CALL, *CALL]).lines() for _ in range(2)]
+    assert lines[0] == lines[1]
+
+
+def test_what_is_no_server_is_refused() -> None:
+    class Server:
+        pass
+
+    class Teapot:
+        pass
+
+    assert not is_server(Teapot())
+    with pytest.raises(FrontError, match="Teapot is no MCP server"):
+        fuzzmcp.run(connect, "", tools=Teapot())
+    with pytest.raises(FrontError, match="cannot be listed"):
+        catalogue_of(Server())
+
+
+def test_a_server_whose_tools_cannot_be_used_is_refused_like_a_bad_file() -> None:
+    if MAJOR >= 2:
+        from mcp.server import MCPServer as Server
+    else:
+        from mcp.server.fastmcp import FastMCP as Server
+    with pytest.raises(ToolsError, match="no catalogue"):
+        catalogue_of(Server("empty"))
