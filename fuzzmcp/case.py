@@ -15,7 +15,8 @@ from fuzzmcp.tools import Catalogue, Tool, crm
 
 TRANSPORTS = ("memory",)
 BACKENDS = ("asyncio", "trio")
-_CALL = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*\(")
+_NAME = re.compile(r"[A-Za-z0-9_./-]+")
+_DECODER = json.JSONDecoder()
 
 
 class CaseError(ValueError):
@@ -40,8 +41,9 @@ class Call:
         return hash((self.tool, self.at))
 
     def __str__(self) -> str:
-        arguments = ", ".join(f"{name}={canonical_json(value)}" for name, value in self.arguments.items())
-        return f"{self.tool}({arguments})" + ("" if self.at is None else f"@{self.at:g}")
+        arguments = ", ".join(f"{_name(name)}={canonical_json(value)}" for name, value in self.arguments.items())
+        at = "" if self.at is None else f"@{repr(self.at).removesuffix('.0')}"
+        return f"{_name(self.tool)}({arguments}){at}"
 
     @classmethod
     def parse(cls, text: str) -> Call:
@@ -50,32 +52,69 @@ class Call:
         Raises:
             CaseError: The text is no call; the message says where.
         """
-        head = _CALL.match(text)
-        if head is None:
-            raise CaseError(f"call {text!r}: expected TOOL(name=JSON, …)")
-        at, arguments = head.end(), {}
-        decoder = json.JSONDecoder()
-        while True:
-            at = _skip(text, at)
-            if text[at : at + 1] == ")":
-                break
-            name = re.compile(r"([A-Za-z_][\w-]*)\s*=\s*").match(text, at)
-            if name is None:
-                raise CaseError(f"call {text!r}, character {at + 1}: expected name=JSON or ')'")
-            try:
-                arguments[name.group(1)], at = decoder.raw_decode(text, name.end())
-            except (ValueError, RecursionError):
-                raise CaseError(f"call {text!r}, character {name.end() + 1}: expected a JSON value") from None
-            at = _skip(text, at)
-            if text[at : at + 1] == ",":
-                at += 1
-        return cls(head.group(1), arguments, _start(text, text[at + 1 :].strip()))
+        return _Reader(text).call()
 
 
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1].isspace():
-        at += 1
-    return at
+def _name(name: str) -> str:
+    return name if _NAME.fullmatch(name) else canonical_json(name)
+
+
+class _Reader:
+    """Reads one call; `at` is the next character."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def fail(self, expected: str) -> CaseError:
+        return CaseError(f"call {self.text!r}, character {self.at + 1}: expected {expected}")
+
+    def call(self) -> Call:
+        tool, arguments = self.name("TOOL(name=JSON, …)"), {}
+        self.mark("(", "'('")
+        if not self.found(")"):
+            while True:
+                name = self.name("name=JSON or ')'")
+                self.mark("=", "'='")
+                arguments[name] = self.json()
+                if self.found(")"):
+                    break
+                self.mark(",", "',' or ')'")
+        return Call(tool, arguments, _start(self.text, self.text[self.at :].strip()))
+
+    def name(self, expected: str) -> str:
+        self.blank()
+        if self.text[self.at : self.at + 1] == '"':
+            return str(self.json())
+        bare = _NAME.match(self.text, self.at)
+        if bare is None:
+            raise self.fail(expected)
+        self.at = bare.end()
+        return bare.group()
+
+    def json(self) -> Any:
+        self.blank()
+        try:
+            value, end = _DECODER.raw_decode(self.text, self.at)
+            canonical_json(value)  # neither NaN nor lone surrogates can be sent
+        except (ValueError, RecursionError):
+            raise self.fail("a JSON value") from None
+        self.at = end
+        return value
+
+    def mark(self, mark: str, expected: str) -> None:
+        if not self.found(mark):
+            raise self.fail(expected)
+
+    def found(self, mark: str) -> bool:
+        self.blank()
+        if self.text[self.at : self.at + 1] != mark:
+            return False
+        self.at += 1
+        return True
+
+    def blank(self) -> None:
+        while self.text[self.at : self.at + 1].isspace():
+            self.at += 1
 
 
 def _start(text: str, rest: str) -> float | None:

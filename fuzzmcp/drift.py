@@ -272,7 +272,7 @@ def retyped(value: Any, type_name: str) -> Any:
     """
     match type_name:
         case "string":
-            return value if isinstance(value, str) else canonical_json(value)
+            return value if isinstance(value, str) else _as_text(value)
         case "number" | "integer":
             try:
                 number = float(value)
@@ -288,6 +288,13 @@ def retyped(value: Any, type_name: str) -> Any:
             return value if isinstance(value, dict) else {"value": value}
         case _:
             return None
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return canonical_json(value)
+    except ValueError:  # lone surrogates: only escaped can they be sent
+        return json.dumps(value, separators=(",", ":"))
 
 
 def other_case(name: str) -> str:

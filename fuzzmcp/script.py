@@ -123,7 +123,7 @@ class Step:
     count: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.answer.at == 0:
+        if self.answer.at == 0 or self.answer.name == "hang":
             object.__setattr__(self, "answer", replace(self.answer, at=None))
         object.__setattr__(self, "extras", tuple(map(_canonical_extra, self.extras)))
 
@@ -220,7 +220,17 @@ def _canonical(steps: Iterable[Step]) -> Iterator[Step]:
                 merged.append(step)
         while merged and merged[-1].plain:
             merged.pop()
-        yield from merged
+        for step in merged:
+            yield from _countable(step)
+
+
+def _countable(step: Step) -> Iterator[Step]:
+    """The step in as many parts as a script needs to write its count."""
+    left = step.count
+    while left is not None and left > COUNT_MAX:
+        yield replace(step, count=COUNT_MAX)
+        left -= COUNT_MAX
+    yield replace(step, count=left) if left != step.count else step
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema
 from jsonschema.protocols import Validator
@@ -27,6 +28,8 @@ _TEXTS = {
     "hostname": "example.com",
     "ipv4": "192.0.2.1",
 }
+_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+"""Keywords whose keys are names of the user's, not keywords."""
 _DEPTH_DEEP = 3
 """References inside references from which on optional parts of a sample are left out: schemas may be recursive."""
 _DEPTH_MAX = 8
@@ -202,6 +205,9 @@ def _references(node: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
         for key, child in node.items():
             if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(child, str):
                 yield (*path, key), child
+            elif key in _BY_NAME and isinstance(child, Mapping):
+                for name, part in child.items():
+                    yield from _references(part, (*path, key, name))
             elif key not in ("const", "enum", "default", "examples"):
                 yield from _references(child, (*path, key))
     elif isinstance(node, list):
@@ -224,8 +230,9 @@ def _sample(schema: Json, root: Json, name: str, depth: int) -> Json:
         return f"{name}-1"
     if depth > _DEPTH_MAX or not isinstance(schema, Mapping):
         return None
-    if "$ref" in schema:
-        return _sample(resolve(schema["$ref"], root), root, name, depth + 1)
+    for key in ("$ref", "$dynamicRef"):
+        if key in schema:
+            return _sample(resolve(schema[key], root), root, name, depth + 1)
     if "const" in schema:
         return schema["const"]
     if schema.get("default") is not None:
@@ -236,12 +243,14 @@ def _sample(schema: Json, root: Json, name: str, depth: int) -> Json:
     if schema.get("allOf"):
         merged: dict[str, Json] = {k: v for k, v in schema.items() if k != "allOf"}
         for part in schema["allOf"]:
-            merged = _merge(merged, resolve(part["$ref"], root) if "$ref" in part else part)
+            if isinstance(part, Mapping):
+                merged = _merge(merged, resolve(part["$ref"], root) if "$ref" in part else part)
         return _sample(merged, root, name, depth)
     for key in ("anyOf", "oneOf"):
         options = [o for o in schema.get(key) or () if o != {"type": "null"}]
         if options:
-            return _sample(_merge({k: v for k, v in schema.items() if k != key}, options[0]), root, name, depth)
+            chosen = options[0] if isinstance(options[0], Mapping) else {}
+            return _sample(_merge({k: v for k, v in schema.items() if k != key}, chosen), root, name, depth)
     return _sample_type(schema, root, name, depth)
 
 
@@ -261,7 +270,10 @@ def resolve(ref: str, root: Json) -> Json:
         ToolsError: Nothing stands there.
     """
     node = root
-    for part in ref.removeprefix("#").split("/")[1:]:
+    pointer = unquote(ref.removeprefix("#"))
+    if pointer and not pointer.startswith("/"):
+        return _anchored(pointer, root)
+    for part in pointer.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
         if isinstance(node, list) and part.isdigit() and int(part) < len(node):
             node = node[int(part)]
@@ -270,6 +282,20 @@ def resolve(ref: str, root: Json) -> Json:
         else:
             raise ToolsError(f"$ref '{ref}' leads nowhere")
     return node
+
+
+def _anchored(anchor: str, root: Json) -> Json:
+    for node in _subschemas(root):
+        if anchor in (node.get("$anchor"), node.get("$dynamicAnchor")):
+            return node
+    raise ToolsError(f"$ref '#{anchor}' leads nowhere")
+
+
+def _subschemas(node: Json) -> Iterator[Mapping[str, Json]]:
+    if isinstance(node, Mapping):
+        yield node
+    for child in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():
+        yield from _subschemas(child)
 
 
 def _sample_type(schema: Mapping[str, Json], root: Json, name: str, depth: int) -> Json:
@@ -282,10 +308,12 @@ def _sample_type(schema: Mapping[str, Json], root: Json, name: str, depth: int) 
         case "object":
             return _sample_object(schema, root, depth)
         case "array":
-            first = [_sample(part, root, name, depth) for part in schema.get("prefixItems", ())]
+            item = schema.get("items", True)
+            tuple_of = item if isinstance(item, list) else schema.get("prefixItems", ())  # a list until draft 2019-09
+            item = schema.get("additionalItems", True) if isinstance(item, list) else item
+            first = [_sample(part, root, name, depth) for part in tuple_of]
             least = schema.get("minItems", 0)
             count = max(least, 0 if depth >= _DEPTH_DEEP or not schema.get("maxItems", 1) else 1) - len(first)
-            item = schema.get("items", True)
             more = [] if item is False else [_sample(item, root, name, depth)] * max(count, 0)
             return first + more
         case "string":

@@ -14,7 +14,7 @@ from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import drive
 from fuzzmcp.script import Action, Script, Step
-from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of, shape_of
+from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
@@ -220,27 +220,42 @@ class Search:
         return {
             name: violation
             for name, violation in self._violations(case).items()
-            if not any(self._explains(found, name, case) for found in self._aside.get(name, ()))
+            if not any(self._explains(found, name, case, violation) for found in self._aside.get(name, ()))
         }
 
-    def _explains(self, found: Case, check: str, case: Case) -> bool:
+    def _explains(self, found: Case, check: str, case: Case, violation: Violation) -> bool:
         """Whether a violation is one that was found before.
 
-        It is, when all fault kinds of the finding occur in the case, or when the finding's steps in place of the case's
-        violate the check as well: then the last pass would end there.
+        It is, when all fault kinds of the finding occur in the case (on other methods, only if the sentence is the
+        same), or when the finding's step in place of the case's violates the check as well, on the case's calls or on
+        the finding's: then the last pass would end there.
         """
-        if bare(kinds_of(case)) >= bare(kinds_of(found)):
+        if set(kinds_of(case)) >= set(kinds_of(found)):
             return True
-        faulty = [step for step in found.script.steps if not step.plain]
-        if len({replace(step, count=1) for step in faulty}) != 1 or self._spent():
+        if bare(kinds_of(case)) >= bare(kinds_of(found)):
+            known_violation = self._violations(found).get(check)
+            if known_violation and sentence_of(found, known_violation) == sentence_of(case, violation):
+                return True
+        faulty = {replace(step, count=1) for step in found.script.steps if not step.plain}
+        if len(faulty) != 1:
             return False
+        (known,) = faulty
+        alone = with_script(case, Script(tuple(step for step in case.script.steps if not step.plain)))
+        return any(
+            self._violates_with(known, check, other)
+            for other in (case, replace(alone, calls=found.calls))
+            if other is case or check in self._violations(other)
+        )
+
+    def _violates_with(self, known: Step, check: str, case: Case) -> bool:
+        """Whether the case still violates the check when every step that does something is the known one."""
         steps = tuple(
-            step if step.plain else replace(faulty[0], count=step.count, method=step.method)
+            step if step.plain else replace(known, count=step.count)
             for step in case.script.steps
-            if step.method in {s.method for s in faulty} or step.plain
+            if step.plain or step.method == known.method
         )
         other = with_script(case, Script(steps))
-        return steps != case.script.steps and check in self._violations(other)
+        return other.script != case.script and check in self._violations(other)
 
     def _minimal(self, check: str, case: Case) -> None:
         """Make a violation minimal and add it to the findings, unless it turns out to be a known one."""
@@ -258,8 +273,12 @@ class Search:
         self._add(check, smallest, minimal=done)
 
     def _add(self, check: str, case: Case, *, minimal: bool) -> None:
-        kinds = bare(kinds_of(case))
-        if any(kinds == bare(kinds_of(found)) for found in self._aside.get(check, ())):
+        """Add a violation to the findings: a smallest one of its kinds, or the only one of its check."""
+        violation = self._violations(case).get(check)
+        known = self._aside.get(check, ())
+        if violation is None or (known and not minimal):
+            return
+        if any(len(kinds_of(case)) == len(kinds_of(f)) and self._explains(f, check, case, violation) for f in known):
             return
         self._aside.setdefault(check, []).append(case)
         finding = self._finding(check, case, minimal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,14 @@ def kinds_of(case: Case) -> Kinds:
 def bare(kinds: Kinds) -> frozenset[str]:
     """Fault kinds without their methods."""
     return frozenset(kind.rpartition(":")[2] for kind in kinds)
+
+
+def sentence_of(case: Case, violation: Violation) -> str:
+    """A violation's sentence without what differs from case to case: tools, numbers, and what stands in quotes."""
+    text = violation.message
+    for tool in case.tools:
+        text = text.replace(tool.name, "#")
+    return re.sub(r"the probe call|'[^']*'|\([^)]*\)|[\d.,]*\d", "#", text)
 
 
 def fingerprint_of(check: str, case: Case, run: Run, violation: Violation) -> str:

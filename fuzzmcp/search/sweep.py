@@ -26,16 +26,18 @@ def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
     """
     single = list(_singles(base, moments))
     loads = list(workloads(base))
-    for load, step in product(loads[:2], single):
-        yield with_script(load, Script((step,)))
+    for step in single:
+        yield with_script(loads[0], Script((step,)))
+    for step in single:
+        yield with_script(loads[0], Script((replace(step, count=None),)))
     yield from _opening(base)
-    for load in loads[:2]:
-        for step in single:
-            yield with_script(load, Script((replace(step, count=None),)))
-    for load, step in product(loads[2:], single):
+    for load, step in product(loads[1:], single):
         yield with_script(load, Script((step,)))
-        yield with_script(load, Script((Step(), step)))
     yield from _drifts(base)
+    for load, step in product(loads[2:], single):
+        yield with_script(load, Script((Step(), step)))
+    for step in single:
+        yield with_script(loads[1], Script((replace(step, count=None),)))
     for load, first, second in product(loads[:3], single, single):
         yield with_script(load, Script((first, second)))
 
