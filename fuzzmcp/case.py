@@ -152,7 +152,7 @@ class Case:
     script: Script = field(default_factory=Script)
     tools: Catalogue = ()
     changed: Catalogue | None = None
-    outputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     protocol: str = DEFAULT_VERSION
     transport: str = "memory"
     backend: str = "asyncio"

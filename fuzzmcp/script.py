@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from types import EllipsisType
 from typing import Literal
@@ -138,6 +138,10 @@ class Step:
         return (self.answer, *self.extras)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         head, rest = self.answer, list(map(str, self.extras))
         if head == Action("ok", at="cancel"):
             parts = ["late", *rest]
@@ -167,6 +171,10 @@ class Script:
         object.__setattr__(self, "steps", tuple(_canonical(self.steps)))
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return ",".join(map(str, self.steps)) or "ok"
 
     @classmethod
