@@ -239,7 +239,7 @@ def test_a_task_that_sleeps_for_ever_stays_alive_although_nobody_refers_to_it():
             raise
 
     async def main():
-        asyncio.get_running_loop().create_task(sleeper())  # noqa: RUF006 - that nobody holds it is the point
+        asyncio.get_running_loop().create_task(sleeper())
         await asyncio.sleep(1)
         gc.collect()
         assert ended == []

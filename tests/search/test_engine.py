@@ -2,10 +2,10 @@ import json
 from contextlib import asynccontextmanager
 
 import pytest
+from fuzzmcp.examples import careful_agent, naive_agent
 
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness import HarnessError
 from fuzzmcp.search import Budget, CannotRun, Search
 from fuzzmcp.search import engine as engine_module
@@ -108,7 +108,7 @@ def test_a_client_that_cannot_connect_cannot_be_run():
         raise OSError("no such key")
         yield
 
-    with pytest.raises(CannotRun, match="before the first call.*no such key") as caught:
+    with pytest.raises(CannotRun, match=r"before the first call.*no such key") as caught:
         search(broken, 10).run()
     assert "OSError" in caught.value.run.connect_traceback
 
@@ -163,7 +163,7 @@ def test_a_violation_without_any_fault_is_found_as_ok():
         async with careful_agent.connect(server) as call:
 
             async def call_tool(tool, arguments):
-                time.sleep(1)
+                time.sleep(1)  # noqa: ASYNC251 - the planted bug
                 return await call(tool, arguments)
 
             yield call_tool

@@ -1,12 +1,12 @@
 from dataclasses import replace
 
+from fuzzmcp.strategies import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
 from fuzzmcp.script import Script
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
-from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm
 
 ORDER = 'get_order(order_id="A1")'
@@ -15,6 +15,10 @@ OTHER = 'get_order(order_id="A7")@0'
 
 def names(case):
     return [action.name for step in case.script.unrolled(9) for action in step.actions]
+
+
+def actions(case):
+    return [action for step in case.script.steps for action in step.actions]
 
 
 def smallest(script, violates, **options):
@@ -55,7 +59,10 @@ def test_a_step_that_does_not_matter_is_deleted():
 
 
 def test_a_kind_that_does_not_matter_becomes_the_simplest():
-    found, _ = smallest("toolgone*6", lambda case: len(names(case)) >= 4 and set(names(case)).isdisjoint({"ok", "odd"}))
+    def fails(case):
+        return len(names(case)) >= 4 and set(names(case)).isdisjoint({"ok", "odd"})
+
+    found, _ = smallest("toolgone*6", fails)
     assert str(found.script) == "error*4"
 
 
@@ -71,7 +78,7 @@ def test_values_moments_and_styles_go_back_to_their_defaults():
 
 def test_a_delay_becomes_the_smallest_that_still_does_it():
     def late(case):
-        return any(a.name == "ok" and isinstance(a.at, float) and a.at > 25 for s in case.script.steps for a in s.actions)
+        return any(a.name == "ok" and isinstance(a.at, float) and a.at > 25 for a in actions(case))
 
     found, _ = smallest("ok@733.25", late)
     assert str(found.script) == "ok@30"
@@ -79,18 +86,17 @@ def test_a_delay_becomes_the_smallest_that_still_does_it():
 
 def test_drift_ends_in_one_edit_the_first_that_does_it():
     def drifts_the_total(case):
-        return any(
-            action.name == "drift" and isinstance(action.value, tuple) and any(e.path[0] == "total" for e in action.value)
-            for step in case.script.steps
-            for action in step.actions
-        )
+        edits = [edit for a in actions(case) if isinstance(a.value, tuple) for edit in a.value]
+        return any(edit.path[0] == "total" for edit in edits)
 
     found, _ = smallest("drift(-status;total:string;created=null)", drifts_the_total)
     assert str(found.script) == "drift(total>Total)"
 
 
 def test_calls_that_do_not_matter_are_deleted_and_arguments_become_the_sample():
-    found, _ = smallest("hang", lambda case: "hang" in names(case), calls=['refund_order(order_id="Z",amount=3)', OTHER])
+    found, _ = smallest(
+        "hang", lambda case: "hang" in names(case), calls=['refund_order(order_id="Z",amount=3)', OTHER]
+    )
     assert [str(call) for call in found.calls] == [ORDER]
 
 
@@ -98,7 +104,11 @@ def test_two_calls_at_once_stay_at_once_only_where_it_matters():
     calls = [ORDER, OTHER]
     in_turn, _ = smallest("hang", lambda case: len(case.calls) == 2, calls=calls)
     assert all(call.at is None for call in in_turn.calls)
-    at_once, _ = smallest("hang", lambda case: sum(c.at == 0 for c in case.calls) == 1 and len(case.calls) == 2, calls=calls)
+
+    def two_of_them_at_once(case):
+        return len(case.calls) == 2 and sum(call.at == 0 for call in case.calls) == 1
+
+    at_once, _ = smallest("hang", two_of_them_at_once, calls=calls)
     assert sum(call.at == 0 for call in at_once.calls) == 1
 
 
