@@ -22,18 +22,15 @@ def interrupts() -> Iterator[Callable[[], bool]]:
         pressed = True
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: pressed
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        yield lambda: pressed
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: pressed  # Ctrl-C is not ours to handle here
         return
     signal.signal(signal.SIGINT, handler)
     try:
         yield lambda: pressed
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager

@@ -180,7 +180,8 @@ class _Session:
             done = self.start(_SESSION, self.session)
             await done.wait()
             self.ended = self.clock.now()
-            await anyio.sleep(_SETTLING)
+            if self.left_behind():
+                await anyio.sleep(_SETTLING)
             self.stage = "closed"
             self.look_for_leaks()
             self.tasks.cancel_all()
@@ -356,10 +357,14 @@ class _Session:
         what = f"{type(error).__name__}: {error}" if error is not None else ""
         self.leaks.append(Leak("exception", f"{context.get('message', '')}: {what}".strip(": ")))
 
+    def left_behind(self) -> list[Any]:
+        """The client's tasks that still run."""
+        running = [task for task in self.client_tasks if not task.done() and not self.tasks.owns(task)]
+        return [task for task in running if task is not asyncio.current_task()]
+
     def look_for_leaks(self) -> None:
-        for task in self.client_tasks:
-            if not task.done() and not self.tasks.owns(task) and task is not asyncio.current_task():
-                self.leaks.append(Leak("task", _name(task)))
+        for task in self.left_behind():
+            self.leaks.append(Leak("task", _name(task)))
         for number, (inbox, outbox) in enumerate(self.wire.streams):
             if not outbox.closed or not inbox.closed:
                 self.leaks.append(Leak("stream", f"connection {number} was never closed"))

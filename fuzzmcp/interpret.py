@@ -15,11 +15,18 @@ from fuzzmcp.trace import Answer
 
 @dataclass(frozen=True)
 class Reading:
-    """What a returned value says. `is_error` is None where the value has no way to say it."""
+    """What a returned value says. `is_error` is its error flag, None where it has none; `looks_failed` says that plain
+    data without a flag reads like an error (`status: error`, or an `error` key)."""
 
     is_error: bool | None = None
     structured: Any = None
     text: str = ""
+    looks_failed: bool = False
+
+    @property
+    def says_error(self) -> bool:
+        """Whether a caller would take it for an error."""
+        return bool(self.is_error) or self.looks_failed
 
 
 def interpret(value: Any) -> Reading:
@@ -61,8 +68,8 @@ def _of_mapping(value: Mapping[str, Any]) -> Reading:
     flag = next((value[key] for key in ("isError", "is_error") if key in value), None)
     content = value.get("content")
     if flag is None and not isinstance(content, list) and "structuredContent" not in value:
-        error = True if value.get("status") == "error" or value.get("error") else None
-        return Reading(error, value, json.dumps(value, ensure_ascii=False, default=str))
+        failed = value.get("status") == "error" or bool(value.get("error"))
+        return Reading(None, value, json.dumps(value, ensure_ascii=False, default=str), failed)
     structured = value.get("structuredContent", value.get("structured_content"))
     return Reading(None if flag is None else bool(flag), structured, _text(content or []))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from fuzzmcp.trace import Log, Site
@@ -57,14 +57,20 @@ class Stacks:
             depth: Frames between this one and the first of the client's.
         """
         frames = self._chain(sys._getframe(depth))
-        site = next((_site(f) for f in frames if not self._library(f.f_code)), None)
-        if site is None and frames:
-            site = _site(frames[-1])
+        site = self._sender(frames)
         if call is None:
             return site, None
         before = self._before.get(call)
         self._before[call] = frames
         return site, None if before is None else _innermost_shared(before, frames)
+
+    def _sender(self, frames: list[FrameType]) -> Site | None:
+        """The innermost place in the client's own code, or the entry into the library where all is a library's."""
+        for frame in frames:
+            path, installed = _place(frame.f_code.co_filename)
+            if not installed or path in self._own:
+                return _site(frame)
+        return _site(frames[-1]) if frames else None
 
     def clear(self) -> None:
         """Let go of every frame."""
@@ -78,17 +84,13 @@ class Stacks:
             if code.co_flags & _COROUTINE and not _ours(code.co_filename):
                 frames.append(frame)
             frame = frame.f_back
-        task = _current_task()
-        while self._parents and task is not None:
+        task = _current_task() if self._parents else None
+        while task is not None:
             reference = self._parents.get(task)
             task = reference() if reference is not None else None
             if task is not None:
                 frames.extend(reversed(list(_suspended(task.get_coro()))))
         return frames
-
-    def _library(self, code: CodeType) -> bool:
-        path, installed = _place(code.co_filename)
-        return installed and path not in self._own
 
 
 @lru_cache(maxsize=4096)

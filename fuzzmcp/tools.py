@@ -137,10 +137,14 @@ def load(source: str | Path | Sequence[Mapping[str, Json]] | Mapping[str, Json] 
 def load_text(text: str, where: str) -> Catalogue:
     """A catalogue from JSON text: a list of tools, or an object with a `tools` list as `tools/list` answers."""
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ToolsError(f"{where}: not JSON: {error}") from None
     return _catalogue(data, where)
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _catalogue(data: Json, where: str) -> Catalogue:
@@ -185,8 +189,8 @@ def _check_schema(schema: Json, where: str) -> None:
         raise ToolsError(f"{where}/{place}: invalid schema: {error.message}") from None
     except RecursionError:
         raise ToolsError(f"{where}: nested too deeply, or a $ref that leads to itself") from None
-    except ToolsError:
-        raise
+    except ToolsError as error:
+        raise ToolsError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
     except Exception as error:
         raise ToolsError(f"{where}: {_line(error)}") from None
     if error is not None:

@@ -74,7 +74,7 @@ def drift_caught(facts: Facts, contract: Contract) -> Verdict:
             continue
         met = True
         reading = facts.readings.get(call if facts.run.role == "client" else 0)
-        if outcome.status != "returned" or reading is None or reading.is_error:
+        if outcome.status != "returned" or reading is None or reading.says_error:
             continue
         words = reading.is_error is None and reading.structured is None and reading.text != ""
         if (facts.run.role == "agent" or words) and not shows(reading, answer):
@@ -128,7 +128,7 @@ def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer) -> str:
     reading = facts.readings.get(outcome.call)
     if reading is None or facts.run.role == "agent":
         return ""
-    if reading.is_error:
+    if reading.is_error or (reading.looks_failed and not shows(reading, answer)):
         return "it came back as an error"
     return "it came back altered" if _altered(reading, answer) else ""
 
@@ -180,7 +180,7 @@ def error_channels(facts: Facts, contract: Contract) -> Verdict:
 
 def _client_channel(facts: Facts, outcome: Outcome, answer: Answer, contract: Contract) -> str:
     reading = facts.readings.get(outcome.call)
-    if reading is not None and not reading.is_error:
+    if reading is not None and not reading.says_error:
         return "came back as a success"
     if answer.kind == "protocol_error":
         as_result = reading is not None and not contract.protocol_errors_as_results

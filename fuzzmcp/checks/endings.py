@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds
 from fuzzmcp.contract import Contract
 from fuzzmcp.interpret import interpret
@@ -22,8 +24,8 @@ def finishes(facts: Facts, contract: Contract) -> Verdict:
     run = facts.run
     if not run.connected and (run.idle or any(leak.kind == "shutdown" for leak in run.leaks)):
         return Violation("connecting never came to an end", tuple(run.requests[-1:]))
-    if run.stopped:
-        return NOT_EXERCISED
+    if run.stopped or any(blocking.seconds == inf for blocking in run.blocked):
+        return NOT_EXERCISED  # `traffic` and `never_blocks` say why it was cut short
     cancelled_at = {e.call: e.at for e in run.events if e.kind == "cancel"}
     for outcome in run.outcomes:
         call, took = outcome.call, outcome.ended - outcome.started
@@ -78,7 +80,7 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     if run.probe is None or not facts.faulty or changed or "close" in facts.played_names:
         return NOT_EXERCISED
     reading = interpret(run.probe.value)
-    if run.probe.status == "returned" and not reading.is_error:
+    if run.probe.status == "returned" and not reading.says_error:
         return held_if(True)
     how = f"raised {type(run.probe.error).__name__}" if run.probe.error is not None else run.probe.status
     how = "came back as an error" if run.probe.status == "returned" else how
@@ -114,7 +116,7 @@ def never_blocks(facts: Facts, contract: Contract) -> Verdict:
     """
     if facts.run.blocked:
         first = facts.run.blocked[0]
-        if first.seconds == float("inf"):
+        if first.seconds == inf:
             message = f"the event loop never turned again: {first.where}"
         else:
             message = f"the event loop was blocked for {first.seconds:g} s by {first.where}"
@@ -166,7 +168,8 @@ def _disturbed(facts: Facts, outcome: Outcome, contract: Contract) -> str:
     if exchange is None or exchange.settled_by is None:
         return ""
     waited = exchange.at - outcome.started
-    if waited > contract.grace:
+    hinted = any(e.settled_by and e.settled_by.answer and e.settled_by.answer.hint for e in facts.exchanges)
+    if waited > contract.grace and not hinted:  # to pause all calls on a rate limit is good practice
         return f"was not sent for {seconds(waited)}"
     late = outcome.ended - exchange.settled_by.at
     return f"was held up for {seconds(late)}" if late > contract.grace else ""

@@ -116,11 +116,14 @@ class Facts:
 
     @cached_property
     def tool_calls(self) -> dict[int, tuple[Exchange, ...]]:
-        """The `tools/call` exchanges of each call, in order; the probe is not among them."""
+        """The `tools/call` exchanges of each call, in order: not the probe, nor what is sent behind the call's end."""
         grouped: dict[int, list[Exchange]] = {}
+        settled = {e.call: e for e in self.run.events if e.kind == "settle" and self.run.role == "client"}
         for exchange in self.exchanges:
             call = exchange.request.call
-            if exchange.request.method == "tools/call" and call is not None and call != PROBE:
+            if exchange.request.method != "tools/call" or call is None or call == PROBE:
+                continue
+            if call not in settled or self.before(exchange.request, settled[call]):
                 grouped.setdefault(call, []).append(exchange)
         return {call: tuple(found) for call, found in grouped.items()}
 

@@ -246,4 +246,4 @@ def ending(outcome: Outcome) -> str:
         return {"cancelled": "was cancelled", "unfinished": "never settled"}[outcome.status]
     reading = interpret(outcome.value)
     value = reading.text or ("" if reading.structured is None else json.dumps(reading.structured, default=str))
-    return ("returned an error: " if reading.is_error else "returned: ") + value if value else "returned"
+    return ("returned an error: " if reading.says_error else "returned: ") + value if value else "returned"

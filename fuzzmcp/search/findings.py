@@ -147,5 +147,5 @@ def _words(outcome: Outcome) -> str:
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}"
     if outcome.status == "returned":
-        return "returned an error" if interpret(outcome.value).is_error else "returned"
+        return "returned an error" if interpret(outcome.value).says_error else "returned"
     return outcome.status

@@ -431,3 +431,27 @@ def test_isolation_is_not_exercised_by_calls_one_after_the_other() -> None:
 def test_the_toolkits_own_errors_are_what_these_tests_rely_on() -> None:
     for script, error in (("close", Closed), ("rpc(5)", Refused), ("hang", TimeoutError)):
         assert type(fuzzmcp.run(patient, script).outcomes[0].error) is error
+
+
+def test_isolation_leaves_alone_a_client_that_pauses_all_calls_on_a_rate_limit() -> None:
+    pause = {"until": 0.0}
+
+    async def considerate(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        while True:
+            await anyio.sleep(max(pause["until"] - anyio.current_time(), 0))
+            result = await session.call(tool, arguments)
+            if not failed(result):
+                return result
+            pause["until"] = anyio.current_time() + 10
+
+    calls = ['get_order(order_id="A1")@0', 'get_order(order_id="A2")@1']
+    assert judged("isolation", client(considerate), "429(10)", calls=calls) == HELD
+
+
+def test_finishes_leaves_a_loop_that_never_turns_to_the_check_on_blocking() -> None:
+    async def spins(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        for _ in range(20_000):
+            time.sleep(1)  # noqa: ASYNC251 - the planted bug; the clock stops it without a real second
+
+    assert judged("finishes", client(spins), "hang") == NOT_EXERCISED
+    violated("never_blocks", client(spins), "hang")

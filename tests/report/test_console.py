@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fuzzmcp.examples import naive_agent
 from rich.cells import cell_len
 from rich.console import Console
 
 from fuzzmcp import Contract, run, violations
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.console import show_finding, show_report, show_timeline, telling
 from fuzzmcp.report.model import Report, SavedFinding, Subject, contract_json, violated
 from fuzzmcp.report.terminal import console_for

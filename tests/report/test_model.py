@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fuzzmcp.examples import naive_agent
 
 from fuzzmcp import Contract, case_of, run, violations
+from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.model import Report, Subject, case_json, contract_json, replay_of, report_of, violated
 from fuzzmcp.search.engine import Result
 from fuzzmcp.search.findings import Finding, Tally

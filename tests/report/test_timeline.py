@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from fuzzmcp.examples import naive_agent, sdk_client
 
 from fuzzmcp import run, violations
+from fuzzmcp.examples import naive_agent, sdk_client
 from fuzzmcp.report.timeline import KEPT, Moment, folded, timeline
 from fuzzmcp.trace import Run
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fuzzmcp.strategies import cases
 from hypothesis import HealthCheck, given, settings
 
 from fuzzmcp.case import Case
 from fuzzmcp.faults import VERSIONS
 from fuzzmcp.script import action
 from fuzzmcp.server import Delivery, FakeServer, wire
+from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm, evolved
 
 from .frames import HANDSHAKE, STATELESS, call, cancelled, fake, frames, request

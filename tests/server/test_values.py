@@ -6,13 +6,13 @@ import copy
 from typing import Any
 
 import pytest
-from fuzzmcp.strategies import arguments, outputs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import parse_drift
 from fuzzmcp.faults import ODD_RESULTS
 from fuzzmcp.server import values
+from fuzzmcp.strategies import arguments, outputs
 from fuzzmcp.tools import Tool, crm
 
 from .frames import call, fake, frames

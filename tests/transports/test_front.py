@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fuzzmcp.examples.sdk_client import connect
 
 import fuzzmcp
 from fuzzmcp import _sdk
+from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.tools import ToolsError
 from fuzzmcp.transports.front import FrontError, catalogue_of, is_server
 

@@ -1,0 +1,216 @@
+"""The public functions."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks.clients import client, plain, retrying
+
+import fuzzmcp
+from fuzzmcp import Call, Case, CheckFailed, Contract, Script, ScriptError, tools
+from fuzzmcp.case import CaseError
+from fuzzmcp.checks import CHECKS
+from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
+from fuzzmcp.target import TargetError
+from fuzzmcp.tools import ToolsError
+
+hasty = client(retrying(1.0))
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in fuzzmcp.__all__:
+        assert getattr(fuzzmcp, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        fuzzmcp.nothing  # noqa: B018
+
+
+def test_importing_it_does_not_import_the_sdk_nor_hypothesis() -> None:
+    program = "import sys, fuzzmcp; print(sorted({'mcp', 'hypothesis', 'anyio', 'rich', 'pytest'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["api", "observe", "interpret", "target", "trace", "contract", "harness", "faults"])
+def test_docstrings_are_true(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"fuzzmcp.{name}"))
+    assert failed == 0
+    assert tried or name in ("observe", "trace", "harness")
+
+
+@pytest.mark.parametrize("name", ["server.fake", "server.answers", "server.wire"])
+def test_docstrings_of_the_server_are_true(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"fuzzmcp.{name}"))
+    assert (failed, tried > 0) == (0, True)
+
+
+# -- case_of ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_case_from_nothing_calls_the_first_tool_with_its_sample_arguments() -> None:
+    case = fuzzmcp.case_of()
+    assert list(map(str, case.calls)) == ['get_order(order_id="A1")']
+    assert (str(case.script), case.protocol, case.backend, case.changed) == ("ok", "2025-11-25", "asyncio", None)
+    assert case.tools == tools.crm()
+
+
+def test_calls_can_be_written_in_three_ways() -> None:
+    written = ['get_order(order_id="A1")@0.5', ("get_order", {"order_id": "A1"}), Call("get_order", {"order_id": "A1"})]
+    made = fuzzmcp.case_of(calls=written).calls
+    assert [call.arguments for call in made] == [{"order_id": "A1"}] * 3
+    assert [call.at for call in made] == [0.5, None, None]
+
+
+def test_a_script_can_be_given_as_text_or_ready_made() -> None:
+    assert fuzzmcp.case_of("429").script == fuzzmcp.case_of(Script.parse("429")).script
+
+
+def test_only_a_script_that_announces_a_change_brings_a_second_catalogue() -> None:
+    assert fuzzmcp.case_of("429").changed is None
+    changed = fuzzmcp.case_of("ok+list_changed").changed
+    assert changed is not None
+    assert changed != tools.crm()
+
+
+def test_tools_can_be_a_file_or_definitions(tmp_path: Path) -> None:
+    definition = {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
+    path = tmp_path / "tools.json"
+    path.write_text('{"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}')
+    assert fuzzmcp.case_of(tools=str(path)).tools[0].name == "echo"
+    assert fuzzmcp.case_of(tools=path).tools[0].name == "echo"
+    assert fuzzmcp.case_of(tools=[definition]).calls[0].tool == "echo"
+    run = fuzzmcp.run(client(plain), "", tools=[definition])
+    assert run.outcomes[0].status == "returned"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"script": "hnag"}, ScriptError),
+        ({"calls": ["get_order("]}, CaseError),
+        ({"calls": ["no_such_tool()"]}, CaseError),
+        ({"protocol": "2024-01-01"}, CaseError),
+        ({"backend": "curio"}, CaseError),
+        ({"tools": "/no/such/file.json"}, ToolsError),
+        ({"tools": []}, ToolsError),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_used_is_a_value_error_before_anything_runs(
+    options: dict[str, Any], error: type[Exception]
+) -> None:
+    started: list[Any] = []
+
+    async def agent(server: Any) -> None:
+        started.append(server)
+
+    with pytest.raises(error) as caught:
+        fuzzmcp.run(agent, **options)
+    assert isinstance(caught.value, ValueError)
+    assert not started
+
+
+def test_what_is_no_client_is_refused() -> None:
+    with pytest.raises(TargetError):
+        fuzzmcp.run(7, "429")
+
+
+# -- run, violations, check -------------------------------------------------------------------------------------------
+
+
+def test_a_whole_case_can_be_run_as_it_is() -> None:
+    case = Case(calls=(Call("get_order", {"order_id": "A9"}),), script=Script.parse("429"), backend="trio")
+    assert fuzzmcp.run(hasty, case).case is case
+
+
+def test_violations_are_those_checks_that_were_broken() -> None:
+    found = fuzzmcp.violations(fuzzmcp.run(hasty, "429cap"))
+    assert set(found) == {"spend_cap"}
+    assert fuzzmcp.violations(fuzzmcp.run(hasty, "429cap"), checks=["retry_after"]) == {}
+    assert fuzzmcp.violations(fuzzmcp.run(hasty, "")) == {}
+
+
+def test_check_fails_with_the_class_and_the_sentence_of_the_check() -> None:
+    with pytest.raises(CHECKS["spend_cap"].failure, match="spend_cap: get_order was sent again") as caught:
+        fuzzmcp.check(hasty, "429cap")
+    assert isinstance(caught.value, CheckFailed)
+    assert isinstance(caught.value, AssertionError)
+    assert caught.value.violation.call == 0
+
+
+def test_check_returns_the_run_where_nothing_was_broken() -> None:
+    assert fuzzmcp.check(client(plain), "429cap").outcomes[0].status == "returned"
+
+
+def test_check_asks_only_the_checks_that_are_named() -> None:
+    assert fuzzmcp.check(hasty, "429cap", checks=["retry_after"]).played
+    with pytest.raises(AssertionError):
+        fuzzmcp.check(hasty, "429cap", checks=["spend_cap"])
+
+
+def test_check_goes_by_the_contract_that_is_given() -> None:
+    eager = client(retrying(1.0, 2.0, 4.0, 8.0))
+    with pytest.raises(AssertionError, match="request_budget"):
+        fuzzmcp.check(eager, "529*")
+    fuzzmcp.check(eager, "529*", contract=Contract(max_requests=5))
+
+
+contract = Contract(max_requests=1)
+
+
+def test_the_contract_beside_a_client_is_the_one_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def agent(server: Any) -> Any:
+        async with client(retrying(1.0))(server) as call:
+            return await call("get_order", {"order_id": "A1"})
+
+    with pytest.raises(AssertionError, match="the contract allows 1"):
+        fuzzmcp.check(agent, "529")
+
+
+@pytest.mark.parametrize("field", ["deadline", "max_requests", "grace", "max_frames", "shutdown"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_a_contract_that_promises_nothing_possible_is_refused(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"contract: {field} must be above 0"):
+        Contract(**{field: value})
+
+
+# -- the examples -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "check"),
+    [
+        ("429cap", "spend_cap"),
+        ("429", "retry_after"),
+        ("drift(order_id>orderId)", "drift_caught"),
+        ("error*5", "request_budget"),
+        ("error", "no_pointless_retry"),
+        ("529*3", "backoff"),
+        ("list_changed", "relists"),
+    ],
+)
+def test_the_naive_agent_breaks_what_it_is_said_to_break(script: str, check: str) -> None:
+    calls = ['get_order(order_id="A1")', 'get_order(order_id="A2")'] if check == "relists" else None
+    assert check in fuzzmcp.violations(fuzzmcp.run(naive_agent.connect, script, calls=calls))
+
+
+SCRIPTS = ["429cap", "429", "529*", "drift", "hang", "close", "list_changed", "list:hang", "late", "strid", "batch"]
+
+
+@pytest.mark.parametrize(
+    "script", [*SCRIPTS, "hang+cancel@2", "error", "rpc(-32603)", "list:fresh_loop", "ping", "dup"]
+)
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_careful_agent_keeps_its_promises(script: str, backend: str) -> None:
+    calls = ['get_order(order_id="A1")', 'refund_order(order_id="A1", amount=20.5)@0', "find_customer()"]
+    run = fuzzmcp.run(careful_agent.connect, script, calls=calls, backend=backend)
+    assert fuzzmcp.violations(run, fuzzmcp.api.contract_of(careful_agent.connect)) == {}
+
+
+def test_the_bare_sdk_loses_a_result_when_the_list_behind_it_fails() -> None:
+    assert "valid_accepted" in fuzzmcp.violations(fuzzmcp.run(sdk_client.connect, "list:rpc(-32603)"))

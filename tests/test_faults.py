@@ -1,0 +1,93 @@
+"""The vocabulary as a table of data."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzzmcp.faults import (
+    ANSWERS,
+    BY_NAME,
+    EXTRAS,
+    FAULTS,
+    METHODS,
+    ODD_RESULTS,
+    RANK,
+    VERSIONS,
+    Fault,
+    era_of,
+    nearest,
+    why_inapplicable,
+)
+from fuzzmcp.script import Script, action
+
+TRAITS = {
+    *("valid", "execution_error", "protocol_error", "transient", "silent", "ambiguous", "broken", "closes", "drift")
+}
+
+rows = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+
+
+@rows
+def test_every_row_explains_itself(fault: Fault) -> None:
+    assert fault.summary
+    assert fault.summary == fault.summary.strip()
+    assert len(fault.summary) < 60
+    assert fault.detail.endswith(".")
+    assert "  " not in fault.detail
+
+
+@rows
+def test_every_row_names_known_methods_versions_and_traits(fault: Fault) -> None:
+    assert fault.methods
+    assert set(fault.methods) <= set(METHODS)
+    assert fault.versions
+    assert set(fault.versions) <= set(VERSIONS)
+    assert fault.traits <= TRAITS
+    assert fault.role == ("answer" if fault.name in ANSWERS else "extra")
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.takes and not fault.takes.required])
+def test_every_default_is_a_value_that_the_fault_takes(fault: Fault) -> None:
+    assert fault.takes
+    step = Script.parse(f"{fault.methods[0]}:{fault.name}").steps
+    played = step[0].answer if fault.role == "answer" else step[0].extras[0]
+    assert played.value == fault.takes.default
+    assert played == action(fault.name)
+
+
+def test_names_are_unique() -> None:
+    assert len(BY_NAME) == len(FAULTS) == len(ANSWERS) + len(EXTRAS)
+
+
+def test_the_rank_is_the_order_of_the_table_with_ok_first() -> None:
+    assert [fault.name for fault in FAULTS] == sorted(RANK, key=RANK.__getitem__)
+    assert FAULTS[0].name == "ok"
+
+
+def test_only_one_answer_at_a_time_can_be_silent_and_valid() -> None:
+    assert not [fault.name for fault in FAULTS if {"silent", "valid"} <= fault.traits]
+    assert not [fault.name for fault in FAULTS if {"execution_error", "protocol_error"} <= fault.traits]
+
+
+def test_the_bare_odd_is_the_first_odd_result() -> None:
+    assert action("odd").value == ODD_RESULTS[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_is_of_one_era(version: str) -> None:
+    assert era_of(version) == ("stateless" if version >= "2026" else "handshake")
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_fault_is_applicable_where_its_row_says_so_and_nowhere_else(name: str) -> None:
+    for method in METHODS:
+        for version in VERSIONS:
+            reason = why_inapplicable(name, method, version)
+            fits = method in BY_NAME[name].methods and version in BY_NAME[name].versions
+            assert (reason is None) == fits
+            assert reason is None or name in reason
+
+
+@pytest.mark.parametrize(("typo", "meant"), [("hnag", "hang"), ("HANG", "hang"), ("drfit", "drift"), ("xyz", None)])
+def test_a_typo_leads_to_the_nearest_name(typo: str, meant: str | None) -> None:
+    assert nearest(typo, list(BY_NAME)) == meant

@@ -1,0 +1,188 @@
+"""Naming and loading the client under test."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fuzzmcp
+from fuzzmcp.target import Target, TargetError, load, target_of
+
+CLIENT = """
+from contextlib import asynccontextmanager
+from fuzzmcp import Contract
+
+contract = Contract(deadline=7)
+
+@asynccontextmanager
+async def connect(server):
+    async with server.connect():
+        async def call(tool, arguments):
+            return tool
+        yield call
+
+async def agent(server):
+    return "done"
+
+class Shop:
+    @staticmethod
+    async def agent(server):
+        return "sold"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _imports_are_restored(monkeypatch: pytest.MonkeyPatch) -> Any:
+    before = dict(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my_client.py"
+    path.write_text(CLIENT)
+    return path
+
+
+@asynccontextmanager
+async def a_client(server: Any) -> Any:
+    yield None
+
+
+async def an_agent(server: Any, more: int = 0) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "role"),
+    [
+        (a_client, "client"),
+        (an_agent, "agent"),
+        (functools.partial(an_agent, more=1), "agent"),
+        (functools.partial(a_client), "client"),
+    ],
+    ids=["client", "agent", "partial agent", "partial client"],
+)
+def test_a_client_is_a_context_manager_and_an_agent_a_coroutine(function: Any, role: str) -> None:
+    assert target_of(function).role == role
+    assert target_of(target_of(function)) == target_of(function)
+
+
+def test_a_decorated_client_is_still_one() -> None:
+    @functools.wraps(a_client)
+    def wrapped(server: Any) -> Any:
+        return a_client(server)
+
+    assert target_of(wrapped).role == "client"
+
+
+async def generator(server: Any) -> Any:
+    yield None
+
+
+def no_argument() -> None: ...
+
+
+def plain_function(server: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (generator, "generator is an async generator: decorate it with @contextlib.asynccontextmanager"),
+        (no_argument, "no_argument takes no argument: a client is called with the server"),
+        (plain_function, "plain_function is neither a client"),
+        (7, "int is no client: expected a function that takes the server, found int"),
+        (None, "NoneType is no client"),
+        ([], "list is no client"),
+        ({"a": 1}, "dict is no client"),
+    ],
+)
+def test_what_is_neither_is_told_what_to_change(value: Any, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
+        target_of(value)
+
+
+def test_a_file_and_a_module_can_be_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(f"{file}:connect").role == "client"
+    assert load(f"{file}:agent").name == f"{file}:agent"
+    assert load(f"{file}:Shop.agent").role == "agent"
+    del sys.modules["my_client"]
+    monkeypatch.chdir(file.parent)
+    assert load("my_client:connect").role == "client"
+
+
+def test_a_target_knows_its_file(file: Path) -> None:
+    assert load(f"{file}:connect").file == str(file.resolve())
+    assert Target("x", len, "agent").file is None
+
+
+def test_a_loaded_client_runs_with_the_contract_beside_it(file: Path) -> None:
+    from fuzzmcp.api import contract_of
+
+    target = load(f"{file}:connect")
+    assert contract_of(target).deadline == 7
+    assert fuzzmcp.run(target, "").outcomes[0].value == "get_order"
+
+
+def test_a_file_finds_the_modules_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "helper_of_mine.py").write_text("NAME = 'x'")
+    (tmp_path / "uses_it.py").write_text("import helper_of_mine\nasync def agent(server): ...")
+    assert load(f"{tmp_path / 'uses_it.py'}:agent").role == "agent"
+
+
+def test_a_client_whose_file_is_called_like_a_library_does_not_replace_it(tmp_path: Path) -> None:
+    import json
+
+    (tmp_path / "json.py").write_text("async def agent(server): ...")
+    assert load(f"{tmp_path / 'json.py'}:agent").role == "agent"
+    assert sys.modules["json"] is json
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' names no client: expected MODULE:ATTR or PATH.py:ATTR"),
+        ("module", "'module' names no client"),
+        (":attr", "':attr' names no client"),
+        ("module:", "'module:' names no client"),
+        ("no_such_module_x:connect", "cannot import no_such_module_x: No module named 'no_such_module_x'"),
+        ("no/such/file.py:connect", "there is no file no/such/file.py"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_an_error_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        load(text)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_attribute_gets_the_nearest_one(file: Path) -> None:
+    with pytest.raises(TargetError, match=r"has no 'conect'; did you mean 'connect'\?"):
+        load(f"{file}:conect")
+    with pytest.raises(TargetError, match="has no 'agents'"):
+        load(f"{file}:Shop.agents")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("1/0", "ZeroDivisionError: division by zero"),
+        ("import no_such_module_y", "No module named 'no_such_module_y'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def (", "SyntaxError"),
+    ],
+)
+def test_a_module_that_fails_keeps_its_own_error_as_the_cause(tmp_path: Path, source: str, message: str) -> None:
+    path = tmp_path / "failing.py"
+    path.write_text(source)
+    with pytest.raises(TargetError, match=message) as caught:
+        load(f"{path}:connect")
+    assert caught.value.__cause__ is not None
