@@ -33,7 +33,7 @@ def interpret(value: Any) -> Reading:
     """Read a returned value; never raises.
 
     >>> interpret({"isError": True, "content": [{"type": "text", "text": "no"}]})
-    Reading(is_error=True, structured=None, text='no')
+    Reading(is_error=True, structured=None, text='no', looks_failed=False)
     >>> interpret('{"a": 1}').structured
     {'a': 1}
     """

@@ -224,7 +224,7 @@ def sample(schema: Json) -> Json:
     `const` or `enum` where the schema has them.
 
     >>> sample({"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer", "minimum": 3}}})
-    {'id': 'id-1', 'n': 3}
+    {'id': 'id-1', 'n': 40}
     """
     return _sample(schema, schema, "value", 0)
 

@@ -1,7 +1,8 @@
 """JSON schemas of any dialect, said again in the words of draft 7: all that hypothesis-jsonschema knows.
 
 Exact where draft 7 has the words; elsewhere the translation accepts a little more or less than the original, and
-whoever draws from it validates again.
+whoever draws from it validates again. One thing is left out on purpose: an open object with named properties gets no
+others, for drawing those is slow, and a result with one more property is a fault of its own (`odd(extra)`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _KEPT = frozenset(
     )
 )
 _ONE = ("contains", "additionalProperties", "propertyNames", "not", "if", "then", "else")
+_SAME = ("not", "if", "then", "else")
 _SEVERAL = ("allOf", "anyOf", "oneOf")
 _BY_NAME = ("properties", "patternProperties")
 _IN_PLACE = (*_SEVERAL, "if", "then", "else", "dependencies")
@@ -56,8 +58,10 @@ class _Translation:
         named = root.get("$schema") if isinstance(root, Mapping) else None
         self.old = isinstance(named, str) and bool(_OLD_DIALECT.search(named))
 
-    def of(self, schema: Json, inside: tuple[str, ...]) -> Json:
-        """`inside` holds the references that are being inlined: meeting one again is recursion."""
+    def of(self, schema: Json, inside: tuple[str, ...], *, part: bool = False) -> Json:
+        """`inside` holds the references that are being inlined: meeting one again is recursion. A `part` describes
+        a value together with the schema around it.
+        """
         self.size += 1
         if self.size > _SIZE_MAX:
             raise UntranslatableError("too large with its references inlined")
@@ -65,30 +69,32 @@ class _Translation:
             return {} if schema is True else schema
         refs = [schema[key] for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in schema]
         if not refs:
-            return self.plain(schema, inside)
-        inlined = [self.inlined(ref, inside) for ref in refs]
-        rest = {} if self.old else self.plain(schema, inside)
+            return self.plain(schema, inside, part)
+        rest = {} if self.old else self.plain(schema, inside, True)
+        inlined = [self.inlined(ref, inside, part or rest != {}) for ref in refs]
         parts = [part for part in (*inlined, rest) if part != {}]
         return parts[0] if len(parts) == 1 else {"allOf": parts} if parts else {}
 
-    def inlined(self, ref: str, inside: tuple[str, ...]) -> Json:
+    def inlined(self, ref: str, inside: tuple[str, ...], part: bool) -> Json:
         if ref in inside:
             raise UntranslatableError(f"$ref '{ref}' is recursive")
-        return self.of(resolve(ref, self.root), (*inside, ref))
+        return self.of(resolve(ref, self.root), (*inside, ref), part=part)
 
-    def plain(self, schema: Mapping[str, Json], inside: tuple[str, ...]) -> dict[str, Json]:
+    def plain(self, schema: Mapping[str, Json], inside: tuple[str, ...], part: bool) -> dict[str, Json]:
         for pattern in (schema.get("pattern"), *schema.get("patternProperties", {})):
             _check_pattern(pattern)
         out: dict[str, Json] = {key: schema[key] for key in schema if key in _KEPT}
-        out |= {key: self.of(schema[key], inside) for key in _ONE if key in schema}
-        out |= {key: [self.of(part, inside) for part in schema[key]] for key in _SEVERAL if key in schema}
+        out |= {key: self.of(schema[key], inside, part=key in _SAME) for key in _ONE if key in schema}
+        out |= {key: [self.of(each, inside, part=True) for each in schema[key]] for key in _SEVERAL if key in schema}
         for key in _BY_NAME:
             if key in schema:
-                out[key] = {name: self.of(part, inside) for name, part in schema[key].items()}
+                out[key] = {name: self.of(each, inside) for name, each in schema[key].items()}
         self.arrays(schema, out, inside)
         self.dependencies(schema, out, inside)
         if schema.get("unevaluatedProperties") is False:
             _close(out)
+        elif not part and _closable(out):
+            out["additionalProperties"] = False
         return out
 
     def arrays(self, schema: Mapping[str, Json], out: dict[str, Json], inside: tuple[str, ...]) -> None:
@@ -109,7 +115,7 @@ class _Translation:
         found: dict[str, Json] = {}
         for key in ("dependencies", "dependentSchemas", "dependentRequired"):
             for name, part in schema.get(key, {}).items():
-                part = part if isinstance(part, list) else self.of(part, inside)
+                part = part if isinstance(part, list) else self.of(part, inside, part=True)
                 found[name] = _both(found[name], part) if name in found else part
         if found:
             out["dependencies"] = found
@@ -126,6 +132,14 @@ def _check_pattern(pattern: Json) -> None:
         re.compile(pattern or "")
     except (re.error, RecursionError, OverflowError) as error:
         raise UntranslatableError(f"pattern {pattern!r}: {error}") from None
+
+
+def _closable(out: dict[str, Json]) -> bool:
+    """Whether there is an object with these properties and no others."""
+    names = out.get("properties", {})
+    settled = not any(key in out for key in (*_IN_PLACE, "additionalProperties", "patternProperties", "propertyNames"))
+    enough = len(names) >= out.get("minProperties", 0) and set(out.get("required", ())) <= set(names)
+    return bool(names) and settled and enough
 
 
 def _close(out: dict[str, Json]) -> None:

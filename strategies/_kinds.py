@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from fuzzmcp.strategies.drifts import drifts, edits_of
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import Drift
 from fuzzmcp.faults import ANSWERS, EXTRAS, METHODS, ODD_RESULTS, RANK, VERSIONS, Fault, nearest, why_inapplicable
 from fuzzmcp.script import Action, Value, When, action
+from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool
 
 LATE = "late"
@@ -33,14 +33,20 @@ _VALUES: dict[str, tuple[Value, ...]] = {
 class Kind:
     """One fault at one method, with every way to play it that is worth trying.
 
-    A draw takes one choice for every kind, so that none looks simpler to the shrinker than it is. `rest` are the ways
-    that take more: their chance is that of a single one of the others.
+    A draw takes one choice for every kind, so that none looks simpler to the shrinker than it is; `rest` are the ways
+    that take more.
     """
 
     method: str
     name: str
     actions: st.SearchStrategy[Action | None]
     rest: st.SearchStrategy[Action] | None = None
+
+    @classmethod
+    def of(cls, method: str, actions: Sequence[Action]) -> Kind:
+        """The kind with exactly these ways to play it, simplest first."""
+        # Twice the same, for a list of one would be no choice at all.
+        return cls(method, actions[0].name, st.sampled_from(actions if len(actions) > 1 else [*actions, *actions]))
 
     @property
     def delayable(self) -> bool:
@@ -85,15 +91,11 @@ def answer_kinds(
         for method in methods:
             named = vocabulary is None or fault.name in vocabulary or fault.name == "ok"
             if named and why_inapplicable(fault.name, method, protocol) is None:
-                edits = [drifts(tool) for tool in tools if tool.output_schema] if fault.name == "drift" else []
-                single = [Action("drift", (edit,)) for tool in tools for edit in edits_of(tool)] if edits else None
-                rest = st.one_of(edits).map(_drifted) if edits else None
-                actions = [*dict.fromkeys(single), None] if single else _plain(fault)
-                kinds.append(Kind(method, fault.name, st.sampled_from(actions), rest))
+                kinds.append(_drift(method, tools) if fault.name == "drift" else Kind.of(method, _plain(fault)))
     if vocabulary is None or vocabulary & {"ok", LATE}:
         whens: list[When] = ["cancel", *(at for at in delays if at)]
-        late = st.sampled_from([Action("ok", at=at) for at in whens])
-        kinds += [Kind(method, LATE, late) for method in methods]
+        late = [Action("ok", at=at) for at in whens]
+        kinds += [replace(Kind.of(method, late), name=LATE) for method in methods]
     rank = RANK | {LATE: RANK["hang"]}
     return sorted(kinds, key=lambda kind: rank[kind.name])
 
@@ -101,10 +103,19 @@ def answer_kinds(
 def extra_kinds(protocol: str, method: str, vocabulary: frozenset[str] | None, delays: Sequence[float]) -> list[Kind]:
     """Every extra at a method, simplest first."""
     return [
-        Kind(method, fault.name, st.sampled_from(_extras(fault, delays)))
+        Kind.of(method, _extras(fault, delays))
         for fault in EXTRAS.values()
         if (vocabulary is None or fault.name in vocabulary) and why_inapplicable(fault.name, method, protocol) is None
     ]
+
+
+def _drift(method: str, tools: Sequence[Tool]) -> Kind:
+    """Single edits, in one draw of four several; the bare `drift` when nothing is known about the results."""
+    single = list(dict.fromkeys(Action("drift", (edit,)) for tool in tools for edit in edits_of(tool)))
+    if not single:
+        return Kind.of(method, [action("drift")])
+    several = st.one_of([drifts(tool) for tool in tools if edits_of(tool)]).map(_drifted)
+    return Kind(method, "drift", st.sampled_from([*single, *[None] * (len(single) // 3)]), several)
 
 
 def _drifted(edits: Drift) -> Action:

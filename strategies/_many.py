@@ -15,9 +15,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from hypothesis.internal.conjecture import utils
-from hypothesis_jsonschema import _from_schema
+from hypothesis_jsonschema import _from_schema as library
 
 _many: Any = utils.many
+_from_schema: Any = library
 
 
 def needed() -> bool:

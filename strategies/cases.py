@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from fuzzmcp.strategies.interleavings import reordered
-from fuzzmcp.strategies.moments import moments as moments_around
-from fuzzmcp.strategies.scripts import METHODS, scripts
-from fuzzmcp.strategies.workloads import calls as workloads
 from hypothesis import strategies as st
 
 from fuzzmcp.case import Case
 from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.script import Script
+from fuzzmcp.strategies.interleavings import reordered
+from fuzzmcp.strategies.moments import moments as moments_around
+from fuzzmcp.strategies.scripts import METHODS, scripts
+from fuzzmcp.strategies.workloads import calls as workloads
+from fuzzmcp.strategies.workloads import outputs
 from fuzzmcp.tools import Catalogue, crm, evolved
 
 __all__ = ["cases"]
 
 _SCHEDULES = st.integers(0, 2**16 - 1)
+_SELDOM = st.sampled_from([False] * 63 + [True])
 
 
 def cases(
@@ -37,7 +40,8 @@ def cases(
     """Whole cases. They shrink to one call of the first tool and the script `ok`.
 
     The script drifts the results of the tools that are called. A case whose script has `list_changed` also has the
-    changed catalogue, `tools.evolved`. Drawing is deterministic: the same seed draws the same cases anywhere.
+    changed catalogue, `tools.evolved`. In one of 64, the first tool called has a result drawn from its outputSchema
+    in place of the sample. Drawing is deterministic: the same seed draws the same cases anywhere.
 
     Args:
         tools: The catalogue; None for the bundled one.
@@ -71,6 +75,13 @@ def cases(
     place_of = {tool.name: place for place, tool in enumerate(catalogue)}
     plain, changed = Case(tools=catalogue, protocol=protocol, backend=backend), evolved(catalogue)
 
+    @lru_cache(None)
+    def outputs_of(name: str) -> st.SearchStrategy[Any]:
+        return outputs(catalogue[place_of[name]])
+
+    def results(draw: st.DrawFn, name: str) -> dict[str, Any]:
+        return {name: draw(outputs_of(name))} if catalogue[place_of[name]].output_schema is not None else {}
+
     @st.composite
     def case(draw: st.DrawFn) -> Case:
         calls = draw(workload)
@@ -83,6 +94,7 @@ def cases(
             calls=calls,
             script=script,
             changed=changed if announced else None,
+            outputs=results(draw, calls[0].tool) if draw(_SELDOM) else {},
             schedule=draw(_SCHEDULES) if backend == "trio" else 0,
         )
 

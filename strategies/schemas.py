@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fuzzmcp.strategies import _many
-from fuzzmcp.strategies._draft7 import UntranslatableError, translated
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis_jsonschema import from_schema
 
+from fuzzmcp.strategies import _many
+from fuzzmcp.strategies._draft7 import UntranslatableError, translated
 from fuzzmcp.tools import compiled, sample
 
 __all__ = ["values"]

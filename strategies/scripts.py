@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from fuzzmcp.strategies import _kinds
-from fuzzmcp.strategies._kinds import Kind
-from fuzzmcp.strategies.moments import moments
 from hypothesis import strategies as st
 
 from fuzzmcp.faults import DEFAULT_VERSION
-from fuzzmcp.script import FOREVER, Action, Script, Step
+from fuzzmcp.script import FOREVER, Action, Script, Step, When
+from fuzzmcp.strategies import _kinds
+from fuzzmcp.strategies._kinds import Kind
+from fuzzmcp.strategies.moments import moments
 from fuzzmcp.tools import Catalogue, Tool
 
 __all__ = ["scripts"]
@@ -110,7 +110,8 @@ class _Table:
         self.extras = {
             method: (kinds, st.sampled_from(range(max(1, 2 * len(kinds))))) for method, kinds in extras.items()
         }
-        self.whens = st.sampled_from([*(at for at in delays if at), "cancel"])
+        whens: list[When] = [*(at for at in delays if at), "cancel"]
+        self.whens = st.sampled_from(whens)
 
 
 class _Swarm:

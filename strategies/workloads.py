@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fuzzmcp.strategies.schemas import values
 from hypothesis import strategies as st
 
 from fuzzmcp.case import Call
+from fuzzmcp.strategies.schemas import values
 from fuzzmcp.tools import Catalogue, Json, Tool
 
 __all__ = ["arguments", "calls", "outputs"]
 
 VARIANTS = 16
-WEIGHT = 15
+WEIGHT = 31
 """For each call with arguments drawn from the schema, which is slow, so many that take a variant of the sample."""
 
 

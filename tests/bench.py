@@ -28,15 +28,15 @@ from importlib.metadata import version
 from typing import Any
 
 import anyio
-from fuzzmcp.examples.sdk_client import connect
-from fuzzmcp.strategies import cases
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import fuzzmcp
 import fuzzmcp.server
 from fuzzmcp import _sdk
 from fuzzmcp.api import case_of, contract_of
+from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.strategies import cases
 from fuzzmcp.target import target_of
 
 ECHO = [

@@ -30,7 +30,7 @@ NAMES = st.one_of(st.sampled_from(["a", "b", "order_id", "orderId", "0", "1", "a
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
-    max_leaves=8,
+    max_leaves=5,
 )
 OBJECTS = st.dictionaries(NAMES, JSON, min_size=1, max_size=4)
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)

@@ -23,7 +23,7 @@ NAMES = st.one_of(st.sampled_from(["order_id", "0", "a-b", "$x", "a/b", "", 'q"'
 LITERALS = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
     lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(TEXTS, inner, max_size=2)),
-    max_leaves=4,
+    max_leaves=3,
 ).map(canonical_json)
 ARGUMENTS = {
     "rename": NAMES,
@@ -70,13 +70,13 @@ def steps(draw: st.DrawFn, counts: st.SearchStrategy[int | None]) -> Step:
     method = draw(st.sampled_from(list(METHODS)))
     answer = draw(actions([name for name, fault in ANSWERS.items() if method in fault.methods]))
     beside = [name for name, fault in EXTRAS.items() if method in fault.methods]
-    extras = draw(st.lists(actions(beside), max_size=3).map(tuple))
+    extras = draw(st.lists(actions(beside), max_size=2).map(tuple))
     return Step(answer, extras, method, draw(counts))
 
 
 COUNTS = st.one_of(st.integers(1, 5), st.sampled_from([COUNT_MAX - 1, COUNT_MAX]), st.none())
-BUILT = st.lists(steps(COUNTS), max_size=6).map(tuple).map(Script)
-FINITE = st.lists(steps(st.integers(1, 4)), max_size=6)
+BUILT = st.lists(steps(COUNTS), max_size=4).map(tuple).map(Script)
+FINITE = st.lists(steps(st.integers(1, 4)), max_size=5)
 WORDS = [*BY_NAME, "late", *METHODS, "cancel", "none", "style", "json"]
 MARKS = [*'()[]{}"\\,;:=+-*@><~^/. \n\x00', "0", "9", "1e9", "1e400", "9" * 5000, "\ud800", "é", "²", "٣"]
 
@@ -234,6 +234,7 @@ def test_equal_behaviour_has_one_spelling(text: str, shortest: str) -> None:
     assert Script.parse(text) == Script.parse(shortest)
 
 
+@settings(max_examples=50)
 @given(FINITE, st.sampled_from(sorted(METHODS)), st.integers(0, 30))
 def test_repeats_written_out_answer_every_request_alike(drawn: list[Step], method: str, index: int) -> None:
     merged = Script(tuple(drawn))
@@ -270,8 +271,8 @@ def behaviour(steps: list[Step]) -> list[list[Step]]:
     return answers
 
 
+@settings(max_examples=200)
 @given(FEW, FEW)
-@settings(max_examples=300)
 def test_scripts_are_equal_when_and_only_when_they_answer_alike(one: list[Step], other: list[Step]) -> None:
     assert (Script(tuple(one)) == Script(tuple(other))) == (behaviour(one) == behaviour(other))
 

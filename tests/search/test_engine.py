@@ -2,10 +2,10 @@ import json
 from contextlib import asynccontextmanager
 
 import pytest
-from fuzzmcp.examples import careful_agent, naive_agent
 
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness import HarnessError
 from fuzzmcp.search import Budget, CannotRun, Search
 from fuzzmcp.search import engine as engine_module

@@ -1,8 +1,7 @@
-from fuzzmcp.examples.naive_agent import connect as naive
-from fuzzmcp.examples.sdk_client import connect as bare
-
 import fuzzmcp
 from fuzzmcp.api import case_of
+from fuzzmcp.examples.naive_agent import connect as naive
+from fuzzmcp.examples.sdk_client import connect as bare
 from fuzzmcp.search.findings import Tally, fingerprint_of, kinds_of, reaction, shape_of
 
 

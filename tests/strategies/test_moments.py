@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from fuzzmcp.strategies import delays
-from fuzzmcp.strategies.moments import moments
-from hypothesis import find, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzmcp.script import Script
+from fuzzmcp.strategies import delays
+from fuzzmcp.strategies.moments import moments
+
+from .searching import smallest
 
 
 def test_without_moments_there_are_none_small_and_large_delays() -> None:
@@ -34,5 +36,5 @@ def test_moments_do_not_depend_on_the_order_given() -> None:
 
 
 def test_a_delay_shrinks_to_none() -> None:
-    assert find(delays([5.0]), lambda seconds: True) == 0
-    assert find(delays([5.0]), lambda seconds: seconds > 1) == 5
+    assert smallest(delays([5.0])) == 0
+    assert smallest(delays([5.0]), lambda seconds: seconds > 1) == 5

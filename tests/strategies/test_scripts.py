@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable
 
 import pytest
-from fuzzmcp.strategies import scripts
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import apply
 from fuzzmcp.faults import BY_NAME, METHODS, VERSIONS, why_inapplicable
 from fuzzmcp.script import Action, Script
+from fuzzmcp.strategies import scripts
 from fuzzmcp.tools import crm
 
-SEARCH = settings(max_examples=20_000, suppress_health_check=list(HealthCheck))
+from .searching import smallest
 
 
-def smallest(strategy: st.SearchStrategy[Script], holds: Callable[[Script], bool], seed: int = 0) -> str:
-    return str(find(strategy, holds, settings=SEARCH, random=random.Random(seed)))
+def shrunk(strategy: st.SearchStrategy[Script], holds: Callable[[Script], bool], seed: int = 0) -> str:
+    return str(smallest(strategy, holds, seed))
 
 
 def played(script: Script) -> Iterable[Action]:
@@ -44,7 +43,7 @@ def collect(strategy: st.SearchStrategy[Script], examples: int) -> list[Script]:
 
 @pytest.mark.parametrize("protocol", VERSIONS)
 def test_every_fault_in_a_script_is_applicable(protocol: str) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(scripts(protocol, methods=METHODS, tools=crm()))
     def check(script: Script) -> None:
         for step in script.steps:
@@ -56,7 +55,7 @@ def test_every_fault_in_a_script_is_applicable(protocol: str) -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Script]:
-    return collect(scripts(tools=crm()), 1_500)
+    return collect(scripts(tools=crm()), 1_200)
 
 
 def test_every_fault_of_the_protocol_is_drawn(drawn: list[Script]) -> None:
@@ -87,10 +86,8 @@ def test_the_corners_of_the_vocabulary_are_drawn(drawn: list[Script]) -> None:
     for code in (-32603, -32602, -32601, -32600, -32700, -32000):
         assert f"rpc({code})" in texts
     assert any(step.count is None for script in drawn for step in script.steps)
-    assert {len(action.value or ()) for script in drawn for action in played(script) if action.name == "drift"} >= {
-        1,
-        2,
-    }  # type: ignore[arg-type]
+    edits = {str(action).count(";") + 1 for script in drawn for action in played(script) if action.name == "drift"}
+    assert edits >= {1, 2}
 
 
 def test_a_script_takes_its_answers_from_a_few_faults(drawn: list[Script]) -> None:
@@ -148,7 +145,7 @@ def test_the_same_seed_draws_the_same_scripts() -> None:
 # -- what findings shrink to -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("name", "spelling"),
     [
@@ -163,15 +160,15 @@ def test_the_same_seed_draws_the_same_scripts() -> None:
     ],
 )
 def test_a_script_with_a_fault_shrinks_to_that_fault_alone(name: str, spelling: str, seed: int) -> None:
-    assert smallest(scripts(tools=crm()), has(name), seed) == spelling
+    assert shrunk(scripts(tools=crm()), has(name), seed) == spelling
 
 
 def test_any_script_shrinks_to_ok() -> None:
-    assert smallest(scripts(), lambda script: True) == "ok"
+    assert shrunk(scripts(), lambda script: True) == "ok"
 
 
 def test_a_script_with_any_fault_shrinks_to_the_simplest() -> None:
-    assert smallest(scripts(), lambda script: script != Script()) == "odd"
+    assert shrunk(scripts(), lambda script: script != Script()) == "odd"
 
 
 def test_a_fault_at_the_second_request_shrinks_to_one_step_behind_an_ok() -> None:
@@ -179,30 +176,29 @@ def test_a_fault_at_the_second_request_shrinks_to_one_step_behind_an_ok() -> Non
         first, second = (script.step_for("call", i)[1].answer.name for i in (0, 1))
         return first != "hang" and second == "hang"
 
-    assert smallest(scripts(), holds) == "ok,hang"
+    assert shrunk(scripts(), holds) == "ok,hang"
 
 
 def test_three_hangs_shrink_to_one_repeated_step() -> None:
-    hangs = smallest(scripts(), lambda s: all(s.step_for("call", i)[1].answer.name == "hang" for i in range(3)))
+    hangs = shrunk(scripts(), lambda s: all(s.step_for("call", i)[1].answer.name == "hang" for i in range(3)))
     assert hangs == "hang*3"
 
 
 def test_a_late_answer_shrinks_to_late() -> None:
-    assert (
-        smallest(scripts(), lambda script: any(a.name == "ok" and a.at is not None for a in played(script))) == "late"
-    )
+    assert shrunk(scripts(), lambda script: any(a.name == "ok" and a.at is not None for a in played(script))) == "late"
 
 
 def test_a_hang_is_simpler_than_a_late_answer() -> None:
     def holds(script: Script) -> bool:
-        return any(action.name == "hang" or action.at is not None for action in played(script))
+        answers = [step.answer for step in script.steps]
+        return any(each.name == "hang" or (each.name == "ok" and each.at is not None) for each in answers)
 
-    assert smallest(scripts(), holds) == "hang"
+    assert shrunk(scripts(), holds) == "hang"
 
 
 def test_a_pair_of_faults_shrinks_to_that_pair() -> None:
     few = scripts(vocabulary=["error", "429", "429cap", "hang", "dup"])
-    assert smallest(few, lambda script: has("429")(script) and has("429cap")(script)) == "429,429cap"
+    assert shrunk(few, lambda script: has("429")(script) and has("429cap")(script)) == "429,429cap"
 
 
 def test_a_visible_drift_shrinks_to_one_edit() -> None:
@@ -212,4 +208,4 @@ def test_a_visible_drift_shrinks_to_one_edit() -> None:
         drifts = (action.value for action in played(script) if action.name == "drift")
         return any(not tool.accepts_output(apply(edits, tool.sample_output)) for edits in drifts)  # type: ignore[arg-type]
 
-    assert smallest(scripts(tools=(tool,)), visible) == "drift(count>Count)"
+    assert shrunk(scripts(tools=(tool,)), visible) == "drift(count>Count)"
