@@ -55,7 +55,7 @@ class Watchdog:
                     else:
                         self._active[timeline.thread] = above
                 if timeline.struck:
-                    _interrupt(timeline.thread, None)  # what is under way must not hit the caller of run()
+                    _take_pending()  # what is under way must not hit the caller of run()
             except LoopStalled:
                 continue
             return
@@ -98,11 +98,20 @@ class Watchdog:
                 _interrupt(ident, LoopStalled)
 
 
-def _interrupt(ident: int, exception: type[BaseException] | None) -> None:
+def _interrupt(ident: int, exception: type[BaseException]) -> None:
     import ctypes
 
-    pending = None if exception is None else ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), pending)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(exception))
+
+
+def _take_pending() -> None:
+    """Give an exception that is under way to this thread the chance to arrive here.
+
+    Withdrawing it (PyThreadState_SetAsyncExc with NULL) would leave CPython 3.11's eval breaker set for good, and the
+    next traced function call, as in Hypothesis's explain phase, would never return.
+    """
+    for _ in range(1_000):
+        pass
 
 
 WATCHDOG = Watchdog()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -103,3 +105,32 @@ def test_the_watchdog_is_one_thread_however_many_runs_there_are() -> None:
     for _ in range(20):
         VirtualClock().run(functools.partial(anyio.sleep, 1))
     assert [thread.name for thread in threading.enumerate()].count("fuzzmcp watchdog") == 1
+
+
+def test_a_stall_leaves_nothing_behind_that_a_tracer_would_trip_over() -> None:
+    """On CPython 3.11, a withdrawn asynchronous exception made every traced call after it an endless loop."""
+    code = """
+import sys
+from fuzzmcp.clock import LoopStalled, VirtualClock
+
+async def main():
+    while True:
+        try:
+            while True:
+                pass
+        except LoopStalled:
+            return
+
+VirtualClock(watchdog=0.05).run(main)
+lines = []
+
+def traced():
+    return 1
+
+sys.settrace(lambda *event: lines.append(event) or None)
+traced()
+sys.settrace(None)
+print(len(lines) > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "True\n"
