@@ -1,5 +1,6 @@
 # Every target works from a clean clone: it sets up what it needs in .venv*.
 PYTHON ?= python3
+# Commands or paths; those that do not start are left out.
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 SDKS ?= 1.30.0 2.3.0
 VENV := .venv
@@ -33,9 +34,10 @@ suite: $(VENV)/.ready
 	$(BIN)/python -m pytest
 
 test-all:  ## the suite on every Python that is installed, with both majors of the SDK, and on the oldest versions
-	@for python in $(PYTHONS); do command -v $$python >/dev/null && $$python -c '' 2>/dev/null || continue; \
+	@for python in $(PYTHONS); do \
+	  name=$$($$python -c 'import platform; print(platform.python_version())' 2>/dev/null) || continue; \
 	  for sdk in $(SDKS); do \
-	    venv=.venv-$$python-mcp$$sdk; echo "== $$python, mcp $$sdk"; \
+	    venv=.venv-$$name-mcp$$sdk; echo "== Python $$name, mcp $$sdk"; \
 	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test]' mcp==$$sdk; } || exit 1; \
 	    $$venv/bin/python -m pytest || exit 1; \
 	  done; done
