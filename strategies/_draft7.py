@@ -1,8 +1,9 @@
 """JSON schemas of any dialect, said again in the words of draft 7: all that hypothesis-jsonschema knows.
 
 Exact where draft 7 has the words; elsewhere the translation accepts a little more or less than the original, and
-whoever draws from it validates again. One thing is left out on purpose: an open object with named properties gets no
-others, for drawing those is slow, and a result with one more property is a fault of its own (`odd(extra)`).
+whoever draws from it validates again. Two things are left out on purpose, for drawing them is slow: an open object with
+named properties gets no others (a result with one more is a fault of its own, `odd(extra)`), and a list without an
+end stays short.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fuzzmcp.tools import ToolsError, resolve
+from fuzzmcp.samples import UnresolvableRef, resolve
 
 Json = Any
 _OLD_DIALECT = re.compile(r"draft-0[3-7]/")
@@ -29,6 +30,7 @@ _SAME = ("not", "if", "then", "else")
 _SEVERAL = ("allOf", "anyOf", "oneOf")
 _BY_NAME = ("properties", "patternProperties")
 _IN_PLACE = (*_SEVERAL, "if", "then", "else", "dependencies")
+_ITEMS = 3
 _SIZE_MAX = 5_000
 """Subschemas after which an inlined schema is given up: references can multiply without end."""
 
@@ -44,11 +46,11 @@ def translated(schema: Json) -> Json:
         UntranslatableError: It is recursive, leads nowhere, or has a pattern that Python cannot read.
 
     >>> translated({"type": "array", "prefixItems": [{"$ref": "#/$defs/n"}], "$defs": {"n": {"type": "number"}}})
-    {'type': 'array', 'items': [{'type': 'number'}]}
+    {'type': 'array', 'items': [{'type': 'number'}], 'maxItems': 4}
     """
     try:
         return _Translation(schema).of(schema, ())
-    except (ToolsError, RecursionError) as error:
+    except (UnresolvableRef, RecursionError) as error:
         raise UntranslatableError(str(error) or "nested too deeply") from None
 
 
@@ -95,6 +97,9 @@ class _Translation:
             _close(out)
         elif not part and _closable(out):
             out["additionalProperties"] = False
+        if not part and "items" in out and "maxItems" not in out:
+            first = len(out["items"]) if isinstance(out["items"], list) else 0
+            out["maxItems"] = max(first, out.get("minItems", 0), schema.get("minContains", 0)) + _ITEMS
         return out
 
     def arrays(self, schema: Mapping[str, Json], out: dict[str, Json], inside: tuple[str, ...]) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import apply, canonical_drift
-from fuzzmcp.tools import Tool, ToolsError, compiled, crm, evolved, load, load_text, resolve, sample
+from fuzzmcp.samples import UnresolvableRef, resolve, sample
+from fuzzmcp.tools import Tool, ToolsError, compiled, crm, evolved, load, load_text
 
 OBJECT = {"type": "object"}
 
@@ -228,7 +229,7 @@ def test_references_are_resolved_by_pointer_and_anchor() -> None:
     assert resolve("#/$defs/a~1b%20c", root) == {"type": "integer"}
     assert resolve("#anchored", root) is DEFS["here"]
     for nowhere in ("#/list/2", "#/list/x", "#/nobody", "#nobody"):
-        with pytest.raises(ToolsError, match="leads nowhere"):
+        with pytest.raises(UnresolvableRef, match="leads nowhere"):
             resolve(nowhere, root)
 
 

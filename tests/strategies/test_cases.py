@@ -56,7 +56,7 @@ def test_a_schedule_is_drawn_for_trio_only() -> None:
 
 
 def test_results_from_the_schema_are_drawn_now_and_then() -> None:
-    case = smallest(cases(), lambda case: case.outputs != {})
+    case = smallest(cases(vocabulary=["hang"], max_calls=1), lambda case: case.outputs != {})
     assert spelled(case) == 'ok | get_order(order_id="A1")'
     assert list(case.outputs) == ["get_order"]
 
@@ -149,7 +149,7 @@ def test_the_moments_of_the_client_are_drawn() -> None:
 PROGRAM = """
 from hypothesis import given, settings
 from fuzzmcp.strategies import cases
-@settings(max_examples=50, derandomize=True, database=None, deadline=None)
+@settings(max_examples=40, derandomize=True, database=None, deadline=None)
 @given(cases(moments=[5.0]))
 def look(case):
     print(case.script, *case.calls, dict(case.outputs))
@@ -164,5 +164,5 @@ def test_the_same_seed_draws_the_same_cases_in_any_process() -> None:
         return subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60).stdout
 
     first = drawn("1")
-    assert len(first.splitlines()) >= 50
+    assert len(first.splitlines()) >= 40
     assert drawn("2") == first

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzmcp.samples import sample
 from fuzzmcp.strategies import values
 from fuzzmcp.strategies._draft7 import UntranslatableError, translated
-from fuzzmcp.tools import compiled, sample
+from fuzzmcp.tools import compiled
 
 from .searching import smallest
 
