@@ -1,4 +1,4 @@
-"""The Hypothesis profile of all tests: the same examples every time, and nothing kept between runs. And Ctrl-C works."""
+"""The Hypothesis profile of all tests: the same examples every time, nothing kept between runs. And Ctrl-C works."""
 
 import signal
 

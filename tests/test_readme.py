@@ -55,9 +55,14 @@ def test_console_blocks_show_what_is_really_printed(monkeypatch):
     for text in blocks("console"):
         command, _, shown = text.partition("\n")
         result = CliRunner().invoke(main, shlex.split(command)[2:], env={"COLUMNS": "110"})
-        wanted = re.sub(r"mcp \d+\.\d+\.\d+", "mcp", shown).split("\n")
-        printed = re.sub(r"mcp \d+\.\d+\.\d+", "mcp", result.output).split("\n")
-        assert [line.rstrip() for line in printed] == [line.rstrip() for line in wanted]
+        assert lines_of(result.output) == lines_of(shown)
+
+
+def lines_of(text):
+    """Printed lines, without the SDK's version and the ids that depend on it."""
+    text = re.sub(r"mcp \d+\.\d+\.\d+", "mcp", text)
+    text = re.sub(r"tools/call \d+", "tools/call N", text)
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_the_tables_name_every_fault():
