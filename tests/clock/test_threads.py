@@ -47,11 +47,12 @@ def test_a_daemon_thread_that_lives_on_does_not_keep_time_from_passing(backend: 
 
     async def main() -> float:
         done = anyio.Event()
-        token = anyio.lowlevel.current_token()
+        loop = asyncio.get_running_loop().call_soon_threadsafe if backend == "asyncio" else None
+        soon = loop or trio.lowlevel.current_trio_token().run_sync_soon
 
         def work() -> None:
             spin_until(lambda: virtual._timeline is not None and virtual._timeline.waiting)
-            anyio.from_thread.run_sync(virtual.call_at, 5.0, done.set, token=token)
+            soon(virtual.call_at, 5.0, done.set)
             release.wait()
 
         threads.append(threading.Thread(target=work, daemon=True))
