@@ -186,7 +186,8 @@ class Search:
             except Exception as error:  # Hypothesis would take it for a failure of the client, and shrink it
                 self._harness_error = error
                 raise StopSearch from error
-            for name, violation in fresh.items():
+            if fresh:
+                name, violation = next(iter(fresh.items()))
                 if name not in best or complexity(case) < complexity(best[name]):
                     best[name] = case
                 raise CHECKS[name].failure(violation)

@@ -11,6 +11,7 @@ from typing import Any
 from fuzzmcp.case import Case
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
 from fuzzmcp.faults import ANSWERS
+from fuzzmcp.interpret import interpret
 from fuzzmcp.script import OK
 from fuzzmcp.trace import Outcome, Run
 
@@ -141,8 +142,6 @@ def reaction(run: Run, serial: int) -> str:
 
 
 def _words(outcome: Outcome) -> str:
-    from fuzzmcp.interpret import interpret
-
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}"

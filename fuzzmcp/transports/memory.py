@@ -89,8 +89,8 @@ class Inbox:
 class Outbox:
     """The client's write stream: sending runs the fake server."""
 
-    def __init__(self, wire: MemoryWire, connection: int, inbox: Inbox) -> None:
-        self._wire, self._connection, self._inbox = wire, connection, inbox
+    def __init__(self, wire: MemoryWire, connection: int) -> None:
+        self._wire, self._connection = wire, connection
         self.closed = False
         self.broken = False
 
@@ -164,7 +164,7 @@ class MemoryWire:
     async def _connected(self) -> AsyncIterator[tuple[Inbox, Outbox]]:
         connection = self._fake.connect()
         inbox = Inbox()
-        outbox = Outbox(self, connection, inbox)
+        outbox = Outbox(self, connection)
         self.streams.append((inbox, outbox))
         self.note("open", connection=connection)
         try:
