@@ -18,6 +18,7 @@ from fuzzmcp.script import Script
 from fuzzmcp.target import target_of
 from fuzzmcp.trace import Run
 
+_DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
 
 
@@ -150,4 +151,4 @@ def contract_of(client: Any) -> Contract:
     function = getattr(client, "function", client)
     module = sys.modules.get(getattr(function, "__module__", "") or "")
     found = getattr(module, "contract", None)
-    return found if isinstance(found, Contract) else Contract()
+    return found if isinstance(found, Contract) else _DEFAULT_CONTRACT

@@ -66,10 +66,12 @@ def drive(case: Case, target: Target, limits: Limits | None = None, *, front: An
     """
     session = _Session(case, target, limits or Limits(), front)
     with interrupts() as pressed, prints(quiet), collection_paused():
-        run = session.run()
-        if pressed():
-            raise KeyboardInterrupt
-        return run
+        try:
+            return session.run()  # no local name: a traceback that the client keeps may keep this frame
+        finally:
+            session.dissolve()
+            if pressed():
+                raise KeyboardInterrupt
 
 
 class _Session:
@@ -161,6 +163,11 @@ class _Session:
         if failed:
             gc.collect(0)
 
+    def dissolve(self) -> None:
+        """Untie what knows each other, so that a run frees its memory at once and leaves the collector little to do."""
+        self.wire.dissolve()
+        vars(self).clear()
+
     def played(self) -> tuple[tuple[int, Any], ...]:
         seen = dict.fromkeys(self.fake.played)
         for event in self.wire.events:
@@ -218,7 +225,8 @@ class _Session:
                 self.connected = True
                 self.stage = "calling"
                 await self.workload(call_tool)
-                await anyio.sleep(self.limits.grace)
+                if self.fake.steps:
+                    await anyio.sleep(self.limits.grace)
                 self.over()
                 await self.probe(call_tool)
                 self.stage = "closing"
@@ -253,8 +261,8 @@ class _Session:
         self.fake.finish()
 
     async def probe(self, call_tool: Callable[..., Any]) -> None:
-        """One call more: a session must bear what the script did to it."""
-        if not self.wire.alive or self.stopped:
+        """One call more: a session must bear what the script did to it. A plain run has nothing to bear."""
+        if not self.fake.steps or not self.wire.alive or self.stopped:
             return
         self.stage = "probing"
         done = self.start(PROBE, lambda: self.call(PROBE, self.probe_call(), call_tool))

@@ -81,7 +81,9 @@ class Stacks:
         frames = []
         while frame is not None:
             code = frame.f_code
-            if code.co_flags & _COROUTINE and not _ours(code.co_filename):
+            if _ours(code.co_filename):
+                break  # the client's code ends here: what follows is the harness, and whoever runs it
+            if code.co_flags & _COROUTINE:
                 frames.append(frame)
             frame = frame.f_back
         task = _current_task() if self._parents else None

@@ -111,6 +111,11 @@ def action(name: str, value: Value | EllipsisType = ..., *, style: str = "prose"
 OK = Action("ok")
 
 
+def _canonical_extra(extra: Action) -> Action:
+    own_moment = extra.name in ("dup", "progress_after")
+    return replace(extra, at=None) if extra.at == 0 and not own_moment else extra
+
+
 @dataclass(frozen=True)
 class Step:
     """What the fake server does with one request of `method`; `count` requests in a row, or for ever when None."""
@@ -125,7 +130,7 @@ class Step:
             object.__setattr__(self, "answer", replace(self.answer, at=None))
         object.__setattr__(self, "extras", tuple(map(_canonical_extra, self.extras)))
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether this step is what happens anyway past the end of the script."""
         return self.answer == OK and not self.extras
@@ -150,6 +155,10 @@ class Step:
         method = "" if self.method == "call" else f"{self.method}:"
         times = "*" if self.count is FOREVER else "" if self.count == 1 else f"*{self.count}"
         return method + "+".join(parts) + times
+
+
+PLAIN = {method: Step(method=method) for method in METHODS}
+"""What every request meets that no script speaks of."""
 
 
 @dataclass(frozen=True)
@@ -199,16 +208,11 @@ class Script:
             if step.count is FOREVER or index < step.count:
                 return place, step
             index -= step.count
-        return None, Step(method=method)
+        return None, PLAIN[method]
 
     def unrolled(self, limit: int = 64) -> tuple[Step, ...]:
         """Single steps: repeats written out, at most `limit` of each step."""
         return tuple(replace(step, count=1) for step in self.steps for _ in range(min(step.count or 1, limit)))
-
-
-def _canonical_extra(extra: Action) -> Action:
-    own_moment = extra.name in ("dup", "progress_after")
-    return replace(extra, at=None) if extra.at == 0 and not own_moment else extra
 
 
 def _canonical(steps: Iterable[Step]) -> Iterator[Step]:

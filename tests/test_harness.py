@@ -42,6 +42,7 @@ from hypothesis import strategies as st
 import fuzzmcp
 from fuzzmcp.clock import EPOCH
 from fuzzmcp.contract import Contract
+from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import Limits, drive
 from fuzzmcp.target import target_of
 from fuzzmcp.trace import PROBE, Run
@@ -203,8 +204,13 @@ def test_the_probe_comes_after_the_grace_and_meets_no_fault() -> None:
     assert not failed(run.probe.value)
 
 
+def test_a_plain_run_has_nothing_to_bear_so_no_probe_follows() -> None:
+    run = fuzzmcp.run(once, "ok")
+    assert (run.probe, len(run.requests_of(0)), run.ended) == (None, 1, 0.0)
+
+
 def test_the_probe_calls_a_tool_that_may_be_called_twice() -> None:
-    run = fuzzmcp.run(once, "", calls=['refund_order(order_id="A1", amount=20.5)'])
+    run = fuzzmcp.run(once, "error", calls=['refund_order(order_id="A1", amount=20.5)'])
     assert [e.frame["params"]["name"] for e in run.requests_of(PROBE)] == ["get_order"]
 
 
@@ -333,7 +339,7 @@ def test_a_task_left_behind_is_named() -> None:
         return await session.call(tool, arguments)
 
     run = fuzzmcp.run(client(forgets), "")
-    assert [leak.kind for leak in run.leaks] == ["task", "task"]
+    assert [leak.kind for leak in run.leaks] == ["task"]
     assert "background (test_harness.py:" in run.leaks[0].what
 
 
@@ -410,7 +416,7 @@ def test_what_a_client_prints_is_swallowed_when_asked_to(capsys: pytest.CaptureF
     fuzzmcp.run(client(prints), "", quiet=True)
     assert capsys.readouterr() == ("", "")
     fuzzmcp.run(client(prints), "")
-    assert capsys.readouterr().out == "hello\nhello\n"
+    assert capsys.readouterr().out == "hello\n"
     assert sys.stdout is not None
 
 
@@ -594,5 +600,18 @@ def test_collection_is_as_before() -> None:
     try:
         fuzzmcp.run(once, "error")
         assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("script", ["", "hang", "error"])
+def test_what_a_run_recorded_is_freed_with_it_and_needs_no_collection(script: str) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        run = fuzzmcp.run(connect, script)
+        recorded = weakref.ref(run)
+        del run
+        assert recorded() is None
     finally:
         gc.enable()

@@ -64,7 +64,7 @@ class AsyncioRun(Timeline):
         return schedule(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
 
     def post(self, callback: Callable[..., object], *args: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError, AttributeError):  # the loop is closed, or gone
             self.loop.call_soon_threadsafe(callback, *args)
 
     def drive(self, main: Callable[[], Awaitable[T]]) -> T:
@@ -79,6 +79,7 @@ class AsyncioRun(Timeline):
                 self._tear_down(task)
         finally:
             self.loop.close()
+            del self.loop  # they know each other: a cycle would have to wait for the garbage collector
 
     def _tear_down(self, root: asyncio.Task[Any]) -> None:
         for _ in range(_CANCELS):
@@ -168,10 +169,12 @@ class _Selector(selectors.DefaultSelector):
         run.turns = turns = run.turns + 1
         if turns > run.last_turn:
             run.out_of_turns()
-        poll = super().select
-        events = poll(0)
-        if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
-            events = run.stand_still(poll)
+        events: list[tuple[selectors.SelectorKey, int]] = []
+        if timeout is None or len(self.get_map()) > 1:  # one is the loop's own pipe, which only ends a wait
+            poll = super().select
+            events = poll(0)
+            if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
+                events = run.stand_still(poll)
         run.loop.release_due()
         return events
 
@@ -194,7 +197,8 @@ class _Loop(asyncio.SelectorEventLoop):
         self._full = 64
         self._guards: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._endless: list[asyncio.TimerHandle] = []  # never due, but they keep the tasks alive that wait for them
-        self._births: weakref.WeakValueDictionary[int, asyncio.Task[Any]] = weakref.WeakValueDictionary()
+        self._births: list[weakref.ref[asyncio.Task[Any]]] = []
+        self._many = 64
         super().__init__(selector)
 
     def time(self) -> float:
@@ -248,14 +252,17 @@ class _Loop(asyncio.SelectorEventLoop):
         on_task = self._run.on_task
         parent = None if on_task is None else asyncio.current_task(self)
         task = super().create_task(coro, **kwargs)
-        self._births[next(self._sequence)] = task
+        if len(self._births) >= self._many:
+            self._births = [birth for birth in self._births if birth() is not None]
+            self._many = max(64, 2 * len(self._births))
+        self._births.append(weakref.ref(task))
         if on_task is not None and not self._run.draining:
             on_task(task, parent)
         return task
 
     def living_tasks(self) -> list[asyncio.Task[Any]]:
         """In the order of birth: asyncio keeps them in a set, whose order differs from run to run."""
-        known = [task for task in self._births.values() if not task.done()]
+        known = [task for birth in self._births if (task := birth()) is not None and not task.done()]
         if not known:
             return []  # the usual end, and cheap: all_tasks looks at the tasks of every loop that ever was
         living = asyncio.all_tasks(self)

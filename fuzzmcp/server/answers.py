@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from fuzzmcp.drift import Drift, canonical_json
 from fuzzmcp.faults import ANSWERS
-from fuzzmcp.script import Action
+from fuzzmcp.script import OK, Action
 from fuzzmcp.server import values, wire
 from fuzzmcp.server.wire import Frame
 from fuzzmcp.tools import Tool
@@ -37,8 +37,7 @@ _CODES = {
 }
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The request that an answer belongs to, as the fake understood it.
 
     `ok_result` is the result that a real server behind the fake gave, or None. `plain` is what `ok` sends where the
@@ -55,8 +54,7 @@ class Asked:
     plain: Frame | tuple[int, str | None, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What goes out: a frame, a raw line, nothing at all (both None), or the end of the stream (`closes`)."""
 
     frame: Frame | None = None
@@ -104,7 +102,7 @@ def build(action: Action, asked: Asked) -> Reply:
         case "wrongid":
             return foreign(asked)
         case "strid" | "batch" | "truncated":
-            return _mangled(action.name, _success(Action("ok"), asked), asked)
+            return _mangled(action.name, _success(OK, asked), asked)
         case _:
             return _success(action, asked)
 
@@ -114,7 +112,7 @@ def foreign(asked: Asked) -> Reply:
     if asked.tool is None:
         reply = _plain(asked)
     else:
-        reply = _success(Action("ok"), replace(asked, serial=asked.serial + _FOREIGN, ok_result=None))
+        reply = _success(OK, asked._replace(serial=asked.serial + _FOREIGN, ok_result=None))
     answer = None if reply.answer is None else replace(reply.answer, foreign=True)
     return Reply({**(reply.frame or {}), "id": WRONG_ID}, answer=answer)
 

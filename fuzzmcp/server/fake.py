@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from fuzzmcp.case import Case
 from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
-from fuzzmcp.script import OK, Action, Step
+from fuzzmcp.script import OK, PLAIN, Action, Step
 from fuzzmcp.server import answers, catalogue, wire
 from fuzzmcp.server.answers import Asked, Reply
 from fuzzmcp.server.wire import Frame
@@ -91,7 +91,7 @@ class FakeServer:
         self._blocks: list[tuple[float, float]] = []
         self._changed_at: float | None = None
         self._asked_client = 0
-        self._ticket = Ticket(0, False, Step())
+        self._ticket = Ticket(0, False, PLAIN["call"])
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class FakeServer:
         name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
         self.serial += 1
         if name is None or self.over:
-            return Ticket(self.serial, False, Step(method=name or "call"))
+            return Ticket(self.serial, False, PLAIN[name or "call"])
         index = self._taken.get(name, 0)
         self._taken[name] = index + 1
         place, step = self.case.script.step_for(name, index)
@@ -170,6 +170,9 @@ class FakeServer:
     def _on_request(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> list[Delivery]:
         name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
         serial, scripted, step = self._ticket
+        if step.plain and name != "listen":  # most requests
+            reply = answers.build(OK, self._asked(session, frame, start, ok_result))
+            return [Delivery(start, "frame", session.number, serial, reply.frame, answer=reply.answer)]
         for extra in step.extras:
             if extra.name == "block":
                 begin = start + _seconds(extra.at)

@@ -178,6 +178,12 @@ class MemoryWire:
         found = [str(d.action) for d in self._due.values() if d.action is not None]
         return tuple(f"{action}: the connection or the run had ended before it was due" for action in found)
 
+    def dissolve(self) -> None:
+        """The run is over: let go of what was recorded, for leftovers of the client may hold its streams for long."""
+        self.events, self.streams = [], []
+        self._due, self._call_of, self._own_calls = {}, {}, {}
+        self._on_budget, self._on_cancel, self._ask = lambda: None, lambda call: False, None
+
     def note(self, kind: Any, **facts: Any) -> None:
         """Record something that is no frame."""
         self.events.append(Event(self._clock.now(), kind, **facts))

@@ -1,0 +1,76 @@
+"""What a run keeps away from the process around it."""
+
+from __future__ import annotations
+
+import gc
+import signal
+
+import pytest
+
+from fuzzmcp._guards import collection_paused, elders_spared, interrupts
+
+
+def press() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_press_is_told_from_an_exception_of_the_client() -> None:
+    with interrupts() as pressed:
+        with pytest.raises(KeyboardInterrupt):
+            raise KeyboardInterrupt
+        assert not pressed()
+        press()
+        assert pressed()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_block_within_a_block_counts_its_own_presses_only() -> None:
+    with interrupts() as outer:
+        press()
+        with interrupts() as inner:
+            assert not inner()
+            press()
+            assert inner()
+        assert outer()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_that_one_client_leaves_behind_does_not_take_the_next_ones_presses() -> None:
+    taken = []
+    with interrupts():
+        with interrupts():
+            signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
+        with interrupts() as pressed:
+            press()
+            assert pressed()
+    assert taken == []
+
+
+def test_a_handler_of_the_user_stays_in_charge() -> None:
+    taken = []
+    signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
+    try:
+        with interrupts() as pressed:
+            signal.raise_signal(signal.SIGINT)
+            assert not pressed()
+        assert taken == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_the_elders_are_spared_for_the_length_of_the_block() -> None:
+    assert gc.get_freeze_count() == 0
+    with elders_spared():
+        assert gc.get_freeze_count() > 0
+        with elders_spared():
+            pass
+        assert gc.get_freeze_count() > 0, "the outer block goes on"
+    assert gc.get_freeze_count() == 0
+
+
+def test_collection_is_paused_for_the_length_of_the_block() -> None:
+    assert gc.isenabled()
+    with collection_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
