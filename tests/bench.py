@@ -3,9 +3,11 @@
     python tests/bench.py [--rounds 15]
 
 `run_over_floor`    one-call `fuzzmcp.run` over the same SDK session on a hand-written inline fake in virtual time with
-                    nothing observed. The floor makes the probe call as well where it says so.
+                    nothing observed. The script is `ok`, behind which no probe follows.
+`fault_over_floor`  the same with the script `error`: call and probe, over a floor that makes two calls.
 `search_over_naive` cases a second of a search over those of a plain Hypothesis loop: the server is a task, frames go
-                    through two memory streams, nothing is observed and nothing is judged.
+                    through two memory streams, nothing is observed and nothing is judged. Both count what was drawn (or
+                    swept). The search remembers the cases that it ran: `runs_over_naive` counts real runs only.
 `hour_hang`         virtual seconds over real seconds for a call that hangs for an hour.
 `import`            seconds that `import fuzzmcp` and `import mcp` take in fresh processes.
 """
@@ -232,10 +234,10 @@ def ratio(one: Callable[[], Any], other: Callable[[], Any], rounds: int, repeats
     }
 
 
-def search_rate() -> float:
+def search_rates() -> tuple[float, float]:
     search = Search(target_of(connect), case_of(tools=ECHO), contract_of(connect), seed=1, budget=Budget(runs=CASES))
     took = seconds(search.run)
-    return search.result.runs / took
+    return search.result.cases / took, search.result.runs / took
 
 
 def naive_rate() -> float:
@@ -282,14 +284,18 @@ def main() -> None:
     def run() -> Any:
         return fuzzmcp.run(connect, "ok", tools=tools)
 
-    rates = [(search_rate(), naive_rate()) for _ in range(max(rounds // 5, 1))]
+    def met_a_fault() -> Any:
+        return fuzzmcp.run(connect, "error", tools=tools)
+
+    rates = [(*search_rates(), naive_rate()) for _ in range(max(rounds // 5, 1))]
     report = {
         "run_over_floor": ratio(run, floor(1), rounds, 40),
-        "run_over_floor_with_probe": ratio(run, floor(2), rounds, 40),
+        "fault_over_floor": ratio(met_a_fault, floor(2), rounds, 40),
         "search_over_naive": {
-            "ratio": round(statistics.median(a / b for a, b in rates), 3),
-            "cases_per_second": round(statistics.median(a for a, _ in rates)),
-            "naive_cases_per_second": round(statistics.median(b for _, b in rates)),
+            "ratio": round(statistics.median(cases / naive for cases, _, naive in rates), 3),
+            "runs_over_naive": round(statistics.median(runs / naive for _, runs, naive in rates), 3),
+            "cases_per_second": round(statistics.median(cases for cases, _, _ in rates)),
+            "naive_cases_per_second": round(statistics.median(naive for _, _, naive in rates)),
         },
         "hour_hang": {"virtual_over_real": round(hour_hang())},
         "import": {"fuzzmcp": round(import_seconds("fuzzmcp"), 3), "mcp": round(import_seconds("mcp"), 3)},

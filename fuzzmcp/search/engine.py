@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
+from fuzzmcp._guards import elders_spared, interrupts
 from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
@@ -55,10 +56,15 @@ class Progress:
 
 @dataclass
 class Result:
-    """What a search brings home. `interrupted` says that the user ended it; `spent` names the budget that ran out."""
+    """What a search brings home.
+
+    `cases` were swept or drawn; a case that equals an earlier one is answered from memory, and what shrinking tries is
+    no case: so `runs`, which were really driven, may be fewer or more. `interrupted` says that the user ended it.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
+    cases: int = 0
     runs: int = 0
     seconds: float = 0.0
     moments: tuple[float, ...] = ()
@@ -127,11 +133,12 @@ class Search:
         self._began = time.perf_counter()
         result = self.result
         try:
-            self._preflight()
-            for phase in self._phases:
-                result.phase = phase
-                self._report()
-                getattr(self, f"_{phase}")()
+            with interrupts(), elders_spared():
+                self._preflight()
+                for phase in self._phases:
+                    result.phase = phase
+                    self._report()
+                    getattr(self, f"_{phase}")()
         except StopSearch:
             pass
         except KeyboardInterrupt:
@@ -217,7 +224,8 @@ class Search:
             self._minimal(name, case)
 
     def _fresh(self, case: Case) -> dict[str, Violation]:
-        """The violations of a case that no finding explains."""
+        """The violations of a swept or drawn case that no finding explains."""
+        self.result.cases += 1
         return {
             name: violation
             for name, violation in self._violations(case).items()
