@@ -118,7 +118,7 @@ def run(
         from fuzzmcp._job import job_of
         from fuzzmcp.report import console, live, terminal
         from fuzzmcp.report.model import report_of
-        from fuzzmcp.search.engine import Budget, Search
+        from fuzzmcp.search import Budget, Search
 
         job = job_of(client, "", options)
         budget = Budget(runs if runs or seconds else DEFAULT_RUNS, seconds)
@@ -152,7 +152,7 @@ def replay(client: str, script: str, trace: bool, **options: Any) -> int:
     from fuzzmcp.report import terminal
     from fuzzmcp.report.replay import show_replay
     from fuzzmcp.script import Script
-    from fuzzmcp.search.engine import CannotRun, fails_by_itself
+    from fuzzmcp.search.opening import CannotRun, fails_by_itself
 
     job = job_of(client, script, options)
 

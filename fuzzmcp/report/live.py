@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fuzzmcp.report.text import counted, duration
-from fuzzmcp.search.engine import Budget, Progress
+from fuzzmcp.search.result import Budget, Progress
 
 _EVERY = 10.0
 """Seconds between two plain lines of one phase."""

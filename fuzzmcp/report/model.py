@@ -14,8 +14,8 @@ from fuzzmcp.contract import Contract
 from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment, timeline
-from fuzzmcp.search.engine import Result
 from fuzzmcp.search.findings import Finding
+from fuzzmcp.search.result import Result
 from fuzzmcp.tools import crm
 from fuzzmcp.trace import Run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -15,12 +15,14 @@ from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import drive
 from fuzzmcp.script import Action, Script, Step
-from fuzzmcp.search.findings import Finding, Tally, bare, fingerprint_of, kinds_of, sentence_of, shape_of
+from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
+from fuzzmcp.search.opening import CannotRun, fails_by_itself, moments
+from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import Target
-from fuzzmcp.trace import Outcome, Run
+from fuzzmcp.trace import Run
 
 _BATCH = 200
 _REPLAYS = 3
@@ -28,60 +30,6 @@ _GRACE_RUNS, _GRACE_SECONDS = 200, 5.0
 """By how much a violation that is being made minimal may overrun the budget (or by a fifth, if that is more)."""
 _SWEEP_SHARE = 0.6
 """The part of the budget that the sweep may use: drawn cases must get their turn."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When a search ends.
-
-    Args:
-        runs: Real runs; None for no limit.
-        seconds: Real seconds; None for no limit.
-    """
-
-    runs: int | None = 2_000
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a search is: what a progress display shows."""
-
-    phase: str
-    runs: int
-    findings: int
-    seconds: float
-    left: float | None
-
-
-@dataclass
-class Result:
-    """What a search brings home.
-
-    `cases` were swept or drawn; a case that equals an earlier one is answered from memory, and what shrinking tries is
-    no case: so `runs`, which were really driven, may be fewer or more. `interrupted` says that the user ended it.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    tally: Tally = field(default_factory=Tally)
-    cases: int = 0
-    runs: int = 0
-    seconds: float = 0.0
-    moments: tuple[float, ...] = ()
-    interrupted: bool = False
-    phase: str = ""
-
-
-class CannotRun(Exception):
-    """The client fails before the first call although nothing is wrong with the server."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        error = run.connect_error or (run.outcomes[0].error if run.outcomes else None)
-        raised = Outcome(0, "raised", 0.0, 0.0, error=error)
-        why = "; ".join(f"{type(error).__name__}: {error}" for error in raised.exceptions)
-        why = why or run.stopped or "it never gets ready"
-        super().__init__(f"the client fails before the first call, with no fault at all: {why}")
 
 
 class Search:
@@ -98,6 +46,7 @@ class Search:
         front: A real server behind the fake.
         quiet: Swallow what the client prints.
         phases: Which of `calibrate`, `sweep`, `fuzz` to run.
+        until: Ends the search when it says so of a new finding.
     """
 
     def __init__(
@@ -113,12 +62,14 @@ class Search:
         front: Any = None,
         quiet: bool = True,
         phases: tuple[str, ...] = ("calibrate", "sweep", "fuzz"),
+        until: Callable[[Finding], bool] = lambda finding: False,
     ) -> None:
         self.target, self.base, self.contract = target, base, contract or Contract()
         self.seed, self.budget = seed, budget or Budget()
         self.checks = tuple(CHECKS if checks is None else checks)
         self.result = Result()
         self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
+        self._until = until
         self._known: dict[str, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
         self._began = 0.0
@@ -159,11 +110,11 @@ class Search:
 
     def _calibrate(self) -> None:
         """Learn when this client gives up by itself: delays are drawn around these moments."""
-        moments: set[float] = set()
+        found: set[float] = set()
         for step in (Step(Action("hang")), Step(Action("hang"), count=None), Step(Action("hang"), method="list")):
             case = with_script(self.base, Script((step,)))
-            moments |= set(_moments(self._drive(case)))
-        self.result.moments = tuple(sorted(moments))[:4]
+            found |= set(moments(self._drive(case)))
+        self.result.moments = tuple(sorted(found))[:4]
 
     def _sweep(self) -> None:
         for case in sweep(self.base, self.result.moments):
@@ -226,9 +177,13 @@ class Search:
     def _fresh(self, case: Case) -> dict[str, Violation]:
         """The violations of a swept or drawn case that no finding explains."""
         self.result.cases += 1
+        violations = self._violations(case)
+        for name in violations:
+            if name not in self.result.exposed:
+                self.result.exposed[name] = Exposure(self.result.cases, self.result.runs, self._elapsed())
         return {
             name: violation
-            for name, violation in self._violations(case).items()
+            for name, violation in violations.items()
             if not any(self._explains(found, name, case, violation) for found in self._aside.get(name, ()))
         }
 
@@ -294,6 +249,8 @@ class Search:
         if finding is not None and all(f.name != finding.name for f in self.result.findings):
             self.result.findings.append(finding)
             self._report()
+            if self._until(finding):
+                raise StopSearch
 
     def _finding(self, check: str, case: Case, minimal: bool) -> Finding | None:
         replays = [self._replay(case) for _ in range(_REPLAYS)]
@@ -362,20 +319,3 @@ _SETTINGS = settings(
     print_blob=False,
     report_multiple_bugs=True,
 )
-
-
-def fails_by_itself(run: Run) -> bool:
-    """Whether the first call raised before the server was asked for anything: no fault can be the reason."""
-    asked = any(request.method == "tools/call" for request in run.requests)
-    return not asked and run.outcomes[:1] != () and run.outcomes[0].status == "raised"
-
-
-def _moments(run: Run) -> list[float]:
-    """Virtual seconds after a request at which the client moved on without an answer."""
-    found = []
-    for request in run.requests:
-        if request.call is None or any(e.answer and e.request == request.request for e in run.events):
-            continue
-        later = [e.at for e in run.events if e.at > request.at and e.call == request.call and e.kind != "deliver"]
-        found += [round(later[0] - request.at, 6)] if later else []
-    return found

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from fuzzmcp.report.live import shown
-from fuzzmcp.search.engine import Budget, Progress
+from fuzzmcp.search.result import Budget, Progress
 
 
 def drawn(*reports: Progress, budget: Budget, live: bool, width: int = 100) -> str:

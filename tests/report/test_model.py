@@ -11,8 +11,8 @@ import pytest
 from fuzzmcp import Contract, case_of, run, violations
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.model import Report, Subject, case_json, contract_json, replay_of, report_of, violated
-from fuzzmcp.search.engine import Result
 from fuzzmcp.search.findings import Finding, Tally
+from fuzzmcp.search.result import Result
 
 SUBJECT = Subject("examples/naive_agent.py:connect", mcp="2.3.0")
 

@@ -187,3 +187,11 @@ def test_an_interrupt_while_a_violation_shrinks_still_reports_it(monkeypatch):
     result = search(naive_agent.connect, 2_000).run()
     assert result.interrupted
     assert [finding.minimal for finding in result.findings].count(False) == 1
+
+
+def test_a_search_ends_with_the_finding_that_was_asked_for_and_tells_when_it_was_exposed(naive):
+    cut = search(naive_agent.connect, 450, seed=1, until=lambda finding: finding.check == "spend_cap").run()
+    assert "spend_cap" in {finding.check for finding in cut.findings}
+    assert 0 < cut.exposed["spend_cap"].runs <= cut.runs < naive.runs
+    for met in (cut, naive):
+        assert met.exposed["spend_cap"].cases == cut.exposed["spend_cap"].cases
