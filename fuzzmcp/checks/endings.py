@@ -7,7 +7,11 @@ from math import inf
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds
 from fuzzmcp.contract import Contract
 from fuzzmcp.interpret import interpret
+from fuzzmcp.script import Step
 from fuzzmcp.trace import PROBE, Event, Outcome
+
+_ORDERING = 0.01
+"""Seconds by which an answer may wait for no other reason than to come behind another one."""
 
 
 def _of_call(facts: Facts, call: int) -> tuple[Event, ...]:
@@ -132,7 +136,7 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
     """
     run = facts.run
     shared = {"block", "close", "list_changed", "noise"} & facts.played_names
-    hit = {e.request.call for e in facts.exchanges if e.step is not None}
+    hit = {e.request.call for e in facts.exchanges if e.step is not None and not _merely_ordered(e.step)}
     hit |= {e.call for e in run.events if e.kind == "cancel"}
     hidden = any(e.step is not None and e.request.method != "tools/call" for e in facts.exchanges)
     if run.role == "agent" or len(run.outcomes) < 2 or shared or hidden or run.stopped:
@@ -148,6 +152,12 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
             message = f"{facts.title(outcome.call)} {problem} while only {facts.title(others[0].call)} met a fault"
             return Violation(message, _of_call(facts, outcome.call), outcome.call)
     return held_if(exercised)
+
+
+def _merely_ordered(step: Step) -> bool:
+    """Whether the step only puts valid answers in an order: no client's patience ends within milliseconds."""
+    at = step.answer.at
+    return step.answer.name == "ok" and not step.extras and isinstance(at, float) and at <= _ORDERING
 
 
 def _overlap(facts: Facts, one: int, other: int) -> bool:

@@ -176,7 +176,8 @@ class FakeServer:
         for extra in step.extras:
             if extra.name == "block":
                 begin = start + _seconds(extra.at)
-                self._blocks.append((begin, begin + float(extra.value)))  # type: ignore[arg-type]
+                end = begin + float(extra.value)  # type: ignore[arg-type]
+                self._blocks.append((_moment(begin), _moment(end)))
         asked = self._asked(session, frame, start, ok_result)
         answer = self._possible(step.answer, asked, name)
         if scripted and not step.plain:
@@ -401,6 +402,11 @@ def _token(frame: Frame) -> Any:
 
 def _seconds(at: Any) -> float:
     return float(at) if isinstance(at, (int, float)) else 0.0
+
+
+def _moment(seconds: float) -> float:
+    """As the clock rounds it: it would never reach 0.1 + 0.2."""
+    return round(seconds, 9)
 
 
 def _delays(action: Action, answer: Action) -> bool:

@@ -1,15 +1,18 @@
 """The memory transport: the fake server runs inside the client's `send()`.
 
 No server task: answers that are due now are in the read stream before `send()` returns, later ones are timers. Streams
-are duck-typed as the SDK's own transports: `connect()` is an async context manager of `(read, write)`.
+are duck-typed as the SDK's own transports: `connect()` is an async context manager of `(read, write)`, and `lines()` is
+the same for clients without the SDK, with text in place of the SDK's messages.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -28,10 +31,40 @@ class Clock(Protocol):
     def call_at(self, when: float, callback: Callable[[], None]) -> Any: ...
 
 
+@dataclass(frozen=True)
+class Form:
+    """What the streams of a connection carry: items made of frames and of raw lines, and the JSON of what was sent."""
+
+    of_frame: Callable[[dict[str, Any]], Any]
+    of_line: Callable[[str], Any]
+    json_of: Callable[[Any], Any]
+
+
+def _line_of(frame: dict[str, Any]) -> str:
+    return json.dumps(frame, ensure_ascii=False)
+
+
+def _json_of(line: str) -> Any:
+    """The JSON value of a line; the line itself, which is no message, where it holds none."""
+    try:
+        return json.loads(line, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return line
+
+
+def _no_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+MESSAGES = Form(_sdk.parse_frame, _sdk.parse_line, _sdk.dump)
+LINES = Form(_line_of, str, _json_of)
+
+
 class Inbox:
     """The client's read stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form) -> None:
+        self.form = form
         self._items: deque[Any] = deque()
         self._news: anyio.Event | None = None
         self._ended = False
@@ -89,8 +122,8 @@ class Inbox:
 class Outbox:
     """The client's write stream: sending runs the fake server."""
 
-    def __init__(self, wire: MemoryWire, connection: int) -> None:
-        self._wire, self._connection = wire, connection
+    def __init__(self, wire: MemoryWire, connection: int, form: Form) -> None:
+        self._wire, self._connection, self._form = wire, connection, form
         self.closed = False
         self.broken = False
 
@@ -99,7 +132,7 @@ class Outbox:
             raise anyio.ClosedResourceError
         if self.broken:
             raise anyio.BrokenResourceError
-        await self._wire.send(self._connection, _sdk.dump(item))
+        await self._wire.send(self._connection, self._form.json_of(item))
 
     async def aclose(self) -> None:
         self.close()
@@ -158,13 +191,17 @@ class MemoryWire:
 
     def connect(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
         """A new connection to the same fake: what SDK 2.x calls a Transport."""
-        return self._connected()
+        return self._connected(MESSAGES)
+
+    def lines(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
+        """The same for a client without the SDK: every item is a line of text, one JSON text each, as over stdio."""
+        return self._connected(LINES)
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[tuple[Inbox, Outbox]]:
+    async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
         connection = self._fake.connect()
-        inbox = Inbox()
-        outbox = Outbox(self, connection)
+        inbox = Inbox(form)
+        outbox = Outbox(self, connection, form)
         self.streams.append((inbox, outbox))
         self.note("open", connection=connection)
         try:
@@ -263,6 +300,6 @@ class MemoryWire:
                 outbox.broken = True
                 inbox.end()
             case "line":
-                inbox.put(_sdk.parse_line(d.line))
+                inbox.put(inbox.form.of_line(d.line))
             case _:
-                inbox.put(_sdk.parse_frame(d.frame or {}))
+                inbox.put(inbox.form.of_frame(d.frame or {}))

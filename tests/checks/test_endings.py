@@ -372,6 +372,24 @@ def test_isolation_is_broken_by_a_task_group_that_one_failure_cancels() -> None:
     assert found.message == "get_order raised ToolFailed while only get_order met a fault"
 
 
+def test_isolation_is_broken_before_an_answer_that_only_comes_a_moment_later() -> None:
+    """Both send at once; the second call's answer is valid and a millisecond behind the error that cancels it."""
+    scopes: list[Any] = []
+
+    async def shared_fate(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        with anyio.CancelScope() as scope:
+            scopes.append(scope)
+            result = await session.call(tool, arguments)
+            if failed(result):
+                for other in scopes:
+                    other.cancel()
+            return result
+        raise ToolFailed("cancelled by the other one")
+
+    found = violated("isolation", client(shared_fate), "error,ok@0.001", calls=AT_ONCE, last="0 settle")
+    assert found.message == "get_order raised ToolFailed while only get_order met a fault"
+
+
 def test_isolation_is_broken_by_handing_an_answer_on_late() -> None:
     async def in_order(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
         before, mine = session.last, anyio.Event()

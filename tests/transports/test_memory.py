@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -237,6 +238,72 @@ def test_a_line_that_is_no_message_arrives_as_the_exception_of_the_sdk() -> None
     assert [e.text != "" for e in wire.events if e.kind == "deliver"][:4] == [True, True, True, False]
 
 
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+
+def call_line(name: Any = 1) -> str:
+    return json.dumps(call(name).value)
+
+
+@BACKENDS
+def test_lines_carry_each_message_as_one_json_text(backend: str) -> None:
+    seen: list[Any] = []
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.lines() as (read, write):
+            await write.send(call_line(1))
+            await write.send(call_line(2))
+            seen.extend([line async for line in read])
+
+    wire = played(main, "odd(unicode),close", backend)
+    delivered = next(e for e in wire.events if e.kind == "deliver")
+    assert [json.loads(line) for line in seen] == [delivered.frame]
+    assert not seen[0].isascii(), "what is not ASCII is not escaped"
+    assert "\n" not in seen[0]
+
+
+def test_raw_lines_arrive_as_they_are() -> None:
+    seen: list[str] = []
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.lines() as (read, write):
+            for name in range(3):
+                await write.send(call_line(name))
+                seen.append(await read.receive())
+
+    wire = played(main, "notjson,truncated,batch")
+    assert seen == [e.text for e in wire.events if e.kind == "deliver"]
+    assert [line[0] for line in seen] == ["L", "{", "["]
+
+
+def test_a_sent_line_is_recorded_for_what_it_says_and_as_junk_where_it_is_no_message() -> None:
+    lines = [call_line(), '{"jsonrpc": "2.0", "method": "notifications/initialized"}', "[1]", "", "{", '{"id": NaN}']
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.lines() as (_, write):
+            for line in lines:
+                await write.send(line)
+
+    events = [e for e in played(main).events if e.kind not in ("open", "deliver", "hang_up")]
+    assert [e.kind for e in events] == ["request", "notify", "junk", "junk", "junk", "junk"]
+    assert [e.frame for e in events[:2]] == [json.loads(line) for line in lines[:2]]
+    assert [e.text for e in events[2:]] == ["[1]", "''", "'{'", "'{\"id\": NaN}'"]
+
+
+def test_lines_and_messages_reach_the_same_fake() -> None:
+    seen: list[Any] = []
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.connect() as (messages, write_message), wire.lines() as (lines, write_line):
+            await write_line.send(call_line("line"))
+            await write_message.send(call("message"))
+            seen.extend([await messages.receive(), await lines.receive()])
+
+    wire = played(main, "ok@2,ok@1")
+    assert [_sdk.dump(seen[0])["id"], json.loads(seen[1])["id"]] == ["message", "line"]
+    assert [(e.connection, e.request) for e in wire.events if e.kind == "request"] == [(1, 1), (0, 2)]
+
+
 # -- connections ------------------------------------------------------------------------------------------------------
 
 
@@ -301,6 +368,21 @@ def test_a_block_holds_back_what_was_due_before() -> None:
 
     played(main, "ok@5,block(10)")
     assert times == [11.0, 11.0]
+
+
+@BACKENDS
+def test_a_block_ends_also_where_its_end_is_no_round_number(backend: str) -> None:
+    times: list[float] = []
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.connect() as (read, write):
+            await write.send(call())
+            await read.receive()
+            times.append(clock.now())
+
+    assert 0.1 + 0.2 > 0.3
+    played(main, "ok@0.15+block(0.2)@0.1", backend)
+    assert times == [0.3]
 
 
 # -- the record -------------------------------------------------------------------------------------------------------
