@@ -6,7 +6,7 @@ SDKS ?= 1.30.0 2.3.0
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite test-all test-floor bench clean
+.PHONY: demo test lint types suite test-all test-floor bench bench-cost bench-zoo clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.ready: pyproject.toml
@@ -49,8 +49,18 @@ test-floor:
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }
 	.venv-floor/bin/python -m pytest
 
-bench: $(VENV)/.ready  ## what fuzzmcp costs, as JSON
-	$(BIN)/python tests/bench.py
+# In parts: make bench-zoo BUGS=RetriesSpendCap,IgnoresRetryAfter SEEDS=5 PARTS=finds,peace CASES=2000
+BUGS ?=
+SEEDS ?= 30
+PARTS ?= finds,peace,baselines,ablation
+CASES ?= 20000
+bench: bench-cost bench-zoo  ## what fuzzmcp costs, and what it finds in the zoo: tables and JSON, about an hour
+
+bench-cost: $(VENV)/.ready
+	cd tests && ../$(BIN)/python -m benchmark.cost
+
+bench-zoo: $(VENV)/.ready
+	cd tests && ../$(BIN)/python -m benchmark.zoo --bugs '$(BUGS)' --seeds $(SEEDS) --parts $(PARTS) --cases $(CASES)
 
 clean:
 	rm -rf .venv* build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -46,6 +46,8 @@ class Search:
         front: A real server behind the fake.
         quiet: Swallow what the client prints.
         phases: Which of `calibrate`, `sweep`, `fuzz` to run.
+        interleave: Whether to draw the order of what is due at the same moment.
+        last_pass: Whether to make findings minimal; without it they are as Hypothesis, or the sweep, left them.
         until: Ends the search when it says so of a new finding.
     """
 
@@ -62,6 +64,8 @@ class Search:
         front: Any = None,
         quiet: bool = True,
         phases: tuple[str, ...] = ("calibrate", "sweep", "fuzz"),
+        interleave: bool = True,
+        last_pass: bool = True,
         until: Callable[[Finding], bool] = lambda finding: False,
     ) -> None:
         self.target, self.base, self.contract = target, base, contract or Contract()
@@ -69,7 +73,7 @@ class Search:
         self.checks = tuple(CHECKS if checks is None else checks)
         self.result = Result()
         self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
-        self._until = until
+        self._interleave, self._last_pass, self._until = interleave, last_pass, until
         self._known: dict[str, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
         self._began = 0.0
@@ -124,7 +128,11 @@ class Search:
 
     def _fuzz(self) -> None:
         strategy = cases(
-            self.base.tools, protocol=self.base.protocol, moments=self.result.moments, backend=self.base.backend
+            self.base.tools,
+            protocol=self.base.protocol,
+            moments=self.result.moments,
+            backend=self.base.backend,
+            interleave=self._interleave,
         )
         batch = 0
         while not self._spent():
@@ -229,6 +237,9 @@ class Search:
                 raise StopSearch
             return check in self._violations(smaller)
 
+        if not self._last_pass:
+            self._add(check, case, minimal=False)
+            return
         try:
             smallest, done = minimize(case, violates)
         except KeyboardInterrupt:

@@ -97,6 +97,7 @@ class Tally:
     injected: Counter[str] = field(default_factory=Counter)
     reactions: dict[str, Counter[str]] = field(default_factory=dict)
     undelivered: Counter[str] = field(default_factory=Counter)
+    unreached: int = 0
     virtual_seconds: float = 0.0
 
     def add(self, run: Run, verdicts: dict[str, Any]) -> None:
@@ -109,6 +110,7 @@ class Tally:
             self.injected[action.name] += 1
             if action.name in ANSWERS or action.name == "cancel":
                 self.reactions.setdefault(action.name, Counter())[reaction(run, serial)] += 1
+        self.unreached += len(run.unreached)
         for reason in run.undelivered:
             self.undelivered[reason] += 1
 

@@ -1,6 +1,6 @@
-"""What fuzzmcp costs, as JSON: `make bench`. Each figure is a ratio of pairs measured in turn, in one process.
+"""What fuzzmcp costs, as JSON. Each figure is a ratio of pairs measured in turn, in one process.
 
-    python tests/bench.py [--rounds 15]
+    make bench
 
 `run_over_floor`    one-call `fuzzmcp.run` over the same SDK session on a hand-written inline fake in virtual time with
                     nothing observed. The script is `ok`, behind which no probe follows.
