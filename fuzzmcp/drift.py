@@ -243,7 +243,7 @@ def _edit_here(edit: Edit, node: Any, name: str) -> Any:
     if edit.op == "wrap":
         return {name: node}
     if edit.op == "add":
-        return {**node, name: json.loads(edit.argument)} if isinstance(node, dict) and name not in node else node
+        return _added(node, name, json.loads(edit.argument))
     key = _key(node, name)
     if key is None:
         return node
@@ -262,6 +262,13 @@ def _edit_here(edit: Edit, node: Any, name: str) -> Any:
         case "reformat":
             copy[key] = json.loads(edit.argument) if isinstance(node[key], str) else node[key]
     return copy
+
+
+def _added(node: Any, name: str, value: Any) -> Any:
+    """A new key in an object, or the next item of an array, which its index names."""
+    if isinstance(node, dict) and name not in node:
+        return {**node, name: value}
+    return [*node, value] if isinstance(node, list) and name == str(len(node)) else node
 
 
 def retyped(value: Any, type_name: str) -> Any:
@@ -352,6 +359,8 @@ def _candidates(node: Any, path: tuple[str, ...], formats: dict[tuple[str, ...],
         if isinstance(child, str) and (other := _OTHER_FORMATS.get(formats.get(here, ""))):
             yield Edit("reformat", here, canonical_json(other))
         yield from _candidates(child, here, formats)
+    if isinstance(node, list) and node:
+        yield Edit("add", (*path, str(len(node))), "null")  # who looks at the first item only?
 
 
 def canonical_drift(value: Any, required: list[str]) -> Drift:

@@ -175,9 +175,9 @@ _ANSWERS = (
         "success whose structured content breaks the outputSchema",
         "The contract changed without notice: a renamed field, another type, a missing key. OPS are edits joined by "
         "`;`: `order_id>orderId` rename, `total:string` same value as another type, `-status` drop, `status=null` "
-        'replace, `+note="x"` add, `^data` wrap in an object, `created~"01/02/2000"` other format; nested paths as '
-        "`items/0/price:string`. A bare `drift` renames the first required property to the other case convention and "
-        "turns the first number into a string.",
+        'replace, `+note="x"` add (`+items/1=null`: the next item), `^data` wrap in an object, `created~"01/02/2000"` '
+        "other format; nested paths as `items/0/price:string`. A bare `drift` renames the first required property to "
+        "the other case convention and turns the first number into a string.",
         "drift",
         takes=Parameter("drift"),
         versions=_SINCE_OUTPUT_SCHEMA,

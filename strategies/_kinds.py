@@ -21,7 +21,7 @@ _TEXTS = ("", "unknown order", "success", "first line\nsecond line", '{"error":"
 _VALUES: dict[str, tuple[Value, ...]] = {
     "odd": ODD_RESULTS,
     "error": _TEXTS,
-    "429": (0.0, None, 2.5, 120.0),
+    "429": (0.0, None, 2.5, 60.0, 3600.0),
     "rpc": (-32603, -32602, -32601, -32600, -32700, -32000),
     "huge": (1_000,),
     "progress": (3, 100),

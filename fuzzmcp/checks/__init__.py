@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.checks import answers, endings, protocol, retries
+from fuzzmcp.checks import answers, endings, frames, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
 from fuzzmcp.contract import Contract
 from fuzzmcp.trace import Run
@@ -73,7 +73,7 @@ CHECKS: dict[str, Check] = {
             endings.survives,
             endings.cleans_up,
             endings.never_blocks,
-            protocol.wire_valid,
+            frames.wire_valid,
         ),
     )
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
+from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, timed_out
 from fuzzmcp.contract import Contract
 from fuzzmcp.interpret import Reading, shows
+from fuzzmcp.script import Action
 from fuzzmcp.trace import Answer, Event, Outcome
 
 
@@ -70,19 +71,26 @@ def drift_caught(facts: Facts, contract: Contract) -> Verdict:
     """
     met = False
     for call, exchange, outcome, answer in _final_answers(facts):
-        if not answer.visible:
+        if not answer.visible or _changed_before(facts, exchange):
             continue
         met = True
         reading = facts.readings.get(call if facts.run.role == "client" else 0)
         if outcome.status != "returned" or reading is None or reading.says_error:
             continue
         words = reading.is_error is None and reading.structured is None and reading.text != ""
-        if (facts.run.role == "agent" or words) and not shows(reading, answer):
+        valid = _keeps_schema(facts, exchange, reading)
+        if (facts.run.role == "agent" or words or valid) and not shows(reading, answer):
             continue
         fault = exchange.fault.spelling if exchange.fault else "drift"
         message = f"{facts.title(call)} returned content that breaks its outputSchema ({fault}) as a success"
         return Violation(message, (exchange.request, exchange.settled_by, *_settling(facts, call)), call)  # type: ignore[arg-type]
     return held_if(met)
+
+
+def _keeps_schema(facts: Facts, exchange: Exchange, reading: Reading) -> bool:
+    """Whether the returned value is one that the tool promised, wherever the client has it from."""
+    tool = facts.tool(exchange)
+    return tool is not None and reading.structured is not None and tool.accepts_output(reading.structured)
 
 
 def _final_answers(facts: Facts) -> list[tuple[int, Exchange, Outcome, Answer]]:
@@ -107,8 +115,10 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
     """
     delivered = False
     for call, exchange, outcome, answer in _final_answers(facts):
-        judged = answer.kind == "success" and not answer.visible and not _changed_before(facts, exchange)
-        if not judged or (exchange.fault is not None and exchange.fault.name == "huge"):
+        uncertain = _changed_before(facts, exchange) and not timed_out(outcome)
+        if answer.kind != "success" or answer.visible or uncertain:
+            continue
+        if exchange.fault is not None and _may_be_refused(exchange.fault):
             continue
         problem = _refused(facts, call, outcome, answer)
         if problem:
@@ -117,6 +127,12 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
             return Violation(message, (exchange.request, exchange.settled_by, *_settling(facts, call)), call)  # type: ignore[arg-type]
         delivered = delivered or facts.faulty
     return held_if(delivered)
+
+
+def _may_be_refused(fault: Action) -> bool:
+    """What a client may refuse although it is valid: too much, or a `format` that it asserts, as JSON Schema allows."""
+    edits = fault.value if isinstance(fault.value, tuple) else ()
+    return fault.name == "huge" or any(edit.op == "reformat" for edit in edits)
 
 
 def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer) -> str:
@@ -130,15 +146,21 @@ def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer) -> str:
         return ""
     if reading.is_error or (reading.looks_failed and not shows(reading, answer)):
         return "it came back as an error"
-    return "it came back altered" if _altered(reading, answer) else ""
+    return _changed_on_the_way(reading, answer)
 
 
-def _altered(reading: Reading, answer: Answer) -> bool:
-    """Whether the value is visibly the answer's, with something changed. Values of another shape cannot be compared."""
+def _changed_on_the_way(reading: Reading, answer: Answer) -> str:
+    """What of the answer is visibly changed or lost in the value. Values of another shape cannot be compared."""
     mine: Any = reading.structured
-    if not isinstance(mine, dict) or not isinstance(answer.value, dict) or shows(reading, answer):
-        return False
-    return bool(mine.keys() & answer.value.keys()) and mine != answer.value
+    whole = reading.is_error is not None  # text and structured content side by side, each for itself
+    both = isinstance(mine, dict) and isinstance(answer.value, dict)
+    if both and mine != answer.value and mine.keys() & answer.value.keys() and (whole or not shows(reading, answer)):
+        return "it came back altered"
+    if whole and mine is None and not reading.text and (answer.text or answer.value is not None):
+        return "it came back empty"
+    if whole and reading.text and reading.text != answer.text and reading.text in answer.text:
+        return "parts of it were lost"
+    return ""
 
 
 def _changed_before(facts: Facts, exchange: Exchange) -> bool:

@@ -192,12 +192,18 @@ class Facts:
             return False
         if outcome.status == "cancelled" or outcome.ended < at:
             return False
-        late = at > exchange.at and outcome.ended <= at and outcome.status == "raised"
-        return not (late and any(map(_is_timeout, outcome.exceptions)))
+        if outcome.status == "unfinished" and outcome.ended <= at and not self.run.idle:  # just given up by the harness
+            return False
+        return not (at > exchange.at and outcome.ended <= at and timed_out(outcome))
 
 
 def _same_id(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
+
+
+def timed_out(outcome: Outcome) -> bool:
+    """Whether the client gave the call up because it took too long."""
+    return outcome.status == "raised" and any(map(_is_timeout, outcome.exceptions))
 
 
 def _is_timeout(error: BaseException) -> bool:

@@ -1,18 +1,14 @@
-"""Checks on the client's half of the protocol: lists, cancellations, duties towards the server, its own frames."""
+"""Checks on the client's half of the protocol: lists, cancellations, traffic, duties towards the server."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import era_of
-from fuzzmcp.server import wire
 from fuzzmcp.trace import Event
 
 _DUTIES = ("ping", "sampling", "elicit", "roots")
-_BEFORE_INITIALIZE = ("initialize", "ping", "server/discover")
 
 
 def relists(facts: Facts, contract: Contract) -> Verdict:
@@ -172,92 +168,3 @@ def peer_duties(facts: Facts, contract: Contract) -> Verdict:
         if asked.action.name == "ping" and "result" not in (reply.frame or {}):
             return Violation("the server's ping was answered with an error", (asked, reply), asked.call)
     return held_if(exercised)
-
-
-def wire_valid(facts: Facts, contract: Contract) -> Verdict:
-    """Each frame that the client sends is valid for the version, ids are unique, the lifecycle is in order.
-
-    Why: JSON-RPC 2.0; MCP, basic: ids are strings or integers, never null and never reused in a session (before
-    2026-07-28); `initialize` comes first; from 2026-07-28 every request carries protocol version and capabilities.
-    Do: let one place mint ids, and wait for the handshake before the first call.
-    """
-    stateless = era_of(facts.run.case.protocol) == "stateless"
-    used: dict[int, dict[str, Event]] = {}
-    settled = {id(e.request): e.settled_by for e in facts.exchanges} if stateless else {}
-    ready: dict[int, bool] = {}
-    for event in facts.run.events:
-        if event.kind == "junk":
-            return Violation(f"the client sent no JSON-RPC message: {event.text[:60]}", (event,))
-        if event.kind not in ("request", "notify", "reply") or event.frame is None:
-            continue
-        problem = _frame_problem(event)
-        if not problem and event.kind == "request":
-            taken = used.setdefault(event.connection, {})
-            for name in [n for n, e in taken.items() if (end := settled.get(id(e))) and facts.before(end, event)]:
-                del taken[name]  # the id of a finished request is free again
-            problem = _id_problem(event, taken) or (_meta_problem(event) if stateless else _order_problem(event, ready))
-        if event.method == "notifications/initialized":
-            ready[event.connection] = True
-        if problem:
-            return Violation(f"the client's {event.method or 'response'} {problem}", (event,), event.call)
-    return _argument_violation(facts) or held_if(facts.faulty)
-
-
-def _frame_problem(event: Event) -> str:
-    frame: dict[str, Any] = event.frame or {}
-    params = frame.get("params", {})
-    if frame.get("jsonrpc") != "2.0":
-        return "lacks jsonrpc 2.0"
-    if event.kind == "reply":
-        return "" if ("result" in frame) != ("error" in frame) else "has not exactly one of result and error"
-    if not isinstance(params, dict):
-        return "has params that are no object"
-    if event.method == "tools/call":
-        if not isinstance(params.get("name"), str):
-            return "names no tool"
-        if not isinstance(params.get("arguments", {}), dict):
-            return "has arguments that are no object"
-    meta = params.get("_meta", {})
-    token = meta.get("progressToken", "") if isinstance(meta, dict) else None
-    return "" if isinstance(token, (str, int)) else "has an invalid progress token"
-
-
-def _id_problem(event: Event, used: dict[str, Event]) -> str:
-    name = (event.frame or {}).get("id")
-    if isinstance(name, bool) or not isinstance(name, (str, int)):
-        return f"has the id {name!r}: neither string nor integer"
-    if repr(name) in used:
-        return f"uses the id {name!r} a second time"
-    used[repr(name)] = event
-    return ""
-
-
-def _meta_problem(event: Event) -> str:
-    if event.method in ("initialize", "server/discover"):
-        return ""
-    params = (event.frame or {}).get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    missing = [
-        key for key in (wire.META_VERSION, wire.META_CAPABILITIES) if not isinstance(meta, dict) or key not in meta
-    ]
-    return f"lacks _meta {missing[0]}" if missing else ""
-
-
-def _order_problem(event: Event, ready: dict[int, bool]) -> str:
-    if event.method in _BEFORE_INITIALIZE or ready.get(event.connection):
-        return ""
-    return "was sent before the handshake was complete"
-
-
-def _argument_violation(facts: Facts) -> Violation | None:
-    """An agent chooses its arguments itself: they must fit the inputSchema."""
-    if facts.run.role != "agent":
-        return None
-    for exchange in facts.exchanges:
-        tool = facts.tool(exchange) if exchange.request.method == "tools/call" else None
-        params = (exchange.request.frame or {}).get("params", {})
-        error = next(tool.input_validator.iter_errors(params.get("arguments") or {}), None) if tool else None
-        if error is not None and tool is not None:
-            message = f"the agent's arguments for {tool.name} break its inputSchema: {error.message[:100]}"
-            return Violation(message, (exchange.request,), exchange.request.call)
-    return None

@@ -16,6 +16,7 @@ from fuzzmcp.script import FOREVER, OK, Action, Script, Step, action
 from fuzzmcp.tools import evolved
 
 _TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
+_CODES = (-32603, -32602, -32601, -32600, -32700, -32000)
 _ENDLESS = 10_000
 
 
@@ -52,6 +53,7 @@ def complexity(case: Case) -> tuple[Any, ...]:
         tuple(sorted((_weight(a) for s in steps for a in s.actions), reverse=True)),
         sum(call.at is not None for call in case.calls),
         tuple(_call_weight(case, call) for call in case.calls),
+        tuple(_order(a) for s in steps for a in s.actions),
         case.schedule,
         len(str(case.script)),
         str(case.script),
@@ -66,10 +68,15 @@ def _weight(a: Action) -> tuple[Any, ...]:
     if takes is not None and takes.kind == "drift":
         edits = a.value if isinstance(a.value, tuple) else ()
         value = (len(edits), 0.0) if edits else (2, -1.0)
+    elif takes is not None and takes.kind == "code":
+        value = (0, float(_CODES.index(a.value)) if a.value in _CODES else abs(float(a.value)))  # type: ignore[arg-type]
     elif takes is not None and a.value != takes.default:
         value = (1, float(a.value) if isinstance(a.value, (int, float)) else float(len(str(a.value))))
-    order = tuple(edit.order for edit in a.value) if isinstance(a.value, tuple) else ()
-    return (_rank(a), value, a.style != "prose", at, order)
+    return (_rank(a), value, a.style != "prose", at)
+
+
+def _order(a: Action) -> tuple[Any, ...]:
+    return tuple(edit.order for edit in a.value) if isinstance(a.value, tuple) else ()
 
 
 def _rank(a: Action) -> float:
@@ -113,7 +120,10 @@ def _variants(case: Case) -> Iterator[Case]:
 
 
 def _bold(case: Case) -> Iterator[Case]:
-    """Changes that only help together: one call alone with the steps that do something, in plainer and plainer form."""
+    """Changes that only help together: one call alone with the steps that do something, in plainer and plainer form.
+
+    Or with retries in place of further calls.
+    """
     faulty = tuple(step for step in case.script.steps if not step.plain)
     plainer = [
         case.script.steps,
@@ -121,10 +131,28 @@ def _bold(case: Case) -> Iterator[Case]:
         tuple(replace(step, extras=()) for step in faulty),
         tuple(replace(step, answer=replace(step.answer, at=None)) for step in faulty),
         tuple(replace(step, answer=replace(step.answer, at=None), extras=()) for step in faulty),
+        tuple(replace(step, answer=action("429")) if step.answer == OK else step for step in faulty),
     ]
+    yield from _other_tools(case, faulty)
     alone = [(replace(call, at=None),) for call in case.calls]
     for calls in (case.calls, default_calls(case.tools), *alone):
         for steps in plainer:
+            yield with_script(replace(case, calls=calls), Script(steps))
+
+
+def _other_tools(case: Case, faulty: tuple[Step, ...]) -> Iterator[Case]:
+    """An earlier tool in place of the only one, with each of its own drifts in place of the only drift."""
+    if len({call.tool for call in case.calls}) > 1 or [step.answer.name for step in faulty].count("drift") != 1:
+        return
+    for tool in case.tools:
+        if tool.name == case.calls[0].tool:
+            break
+        calls = tuple(Call(tool.name, tool.sample_arguments, call.at) for call in case.calls)
+        for edit in candidates(tool.sample_output, tool.formats) if tool.sample_output is not None else ():
+            steps = tuple(
+                replace(step, answer=replace(step.answer, value=(edit,))) if step.answer.name == "drift" else step
+                for step in case.script.steps
+            )
             yield with_script(replace(case, calls=calls), Script(steps))
 
 
@@ -237,7 +265,7 @@ def _simpler_values(a: Action, case: Case) -> Iterator[Action]:
         case "count" | "tokens":
             yield from (replace(a, value=value) for value in (1, 2, 3, 5, 10, 100, 1000) if value < _size(a.value))
         case "code":
-            yield from (replace(a, value=code) for code in (-32603, -32602, -32601, -32600))
+            yield from (replace(a, value=code) for code in _CODES)
 
 
 def _size(value: Any) -> float:

@@ -18,7 +18,7 @@ _SLOW_EXTRAS = ("progress", "ping", "sampling", "elicit", "roots", "list_changed
 
 
 def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
-    """Cases of the sweep in their order: singles, single drifts, hidden and opening requests, then pairs without end.
+    """Cases of the sweep in their order: singles, behind a retry, hidden requests, drifts, then pairs without end.
 
     Args:
         base: Tools, protocol and backend; its calls are the first workload.
@@ -30,6 +30,7 @@ def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
         yield with_script(loads[0], Script((step,)))
     for step in single:
         yield with_script(loads[0], Script((replace(step, count=None),)))
+    yield from _retried(base, single)
     yield from _opening(base)
     for load, step in product(loads[1:], single):
         yield with_script(load, Script((step,)))
@@ -113,7 +114,9 @@ def answers(method: str, protocol: str) -> Iterator[Action]:
         if name == "odd":
             yield from (action("odd", odd) for odd in ODD_RESULTS[1:])
         elif name == "429":
-            yield from (action("429", value) for value in (None, 2.5, 60.0))
+            yield from (action("429", value) for value in (None, 2.5, 60.0, 3600.0))
+        elif name == "error":
+            yield action("error", "")
         if fault.styled:
             yield action(name, style="json")
 
@@ -125,9 +128,24 @@ def extras(method: str, protocol: str) -> Iterator[Action]:
             yield action("block", 60.0) if name == "block" else action(name)
 
 
+def _retried(base: Case, single: list[Step]) -> Iterator[Case]:
+    """What meets the second request of a call, or both: first attempts are what clients are careful with."""
+    again = action("429")
+    for step in single:
+        if not step.extras:
+            yield with_script(base, Script((Step(again), step)))
+    for extra in extras("call", base.protocol):
+        if extra.name != "cancel":
+            for count in (1, 2):
+                yield with_script(base, Script((Step(again, (extra,), count=count),)))
+
+
 def _opening(base: Case) -> Iterator[Case]:
     """Faults on the requests that a client makes by itself: listing, and opening the session."""
     loads = workloads(base)
+    behind = next((tool for tool in reversed(base.tools) if tool.repeatable), base.tools[-1])
+    pages = with_script(base, Script((Step(action("pages"), method="list"),)))
+    yield replace(pages, calls=(Call(behind.name, behind.sample_arguments),))  # a tool that is on a later page
     handshake = era_of(base.protocol) == "handshake"
     for method in ("list", "init" if handshake else "discover"):
         for answer in answers(method, base.protocol):
@@ -138,6 +156,8 @@ def _opening(base: Case) -> Iterator[Case]:
         yield with_script(loads[0], Script((Step(Action("ok", at=3600.0), method=method),)))
         for extra in extras(method, base.protocol):
             yield with_script(loads[0], Script((Step(OK, (extra,), method=method),)))
+            if method == "list":
+                yield with_script(loads[0], Script((Step(OK, (extra,), method=method, count=None),)))
 
 
 def _drifts(base: Case) -> Iterator[Case]:

@@ -21,6 +21,7 @@ from .clients import (
     Refused,
     Session,
     ToolFailed,
+    Violation,
     careful,
     client,
     failed,
@@ -483,3 +484,49 @@ def test_error_channels_wants_the_protocol_error_in_the_log_and_not_in_the_trans
     assert found.message == "the protocol error of get_order (rpc(-32603)) reached the transcript"
     found = violated("error_channels", agent(shows="errors"), "rpc(-32603)", last="0 settle")
     assert found.message == "the protocol error of get_order (rpc(-32603)) was logged for nobody"
+
+
+def test_valid_accepted_is_broken_where_only_the_text_is_right() -> None:
+    async def rounded(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        result = await session.call(tool, arguments)
+        total = result["structuredContent"]["total"]
+        return {**result, "structuredContent": {**result["structuredContent"], "total": total + 0.1}}
+
+    found = violated("valid_accepted", client(rounded), "log", last="0 settle")
+    assert found.message == "a valid answer to get_order arrived, but it came back altered"
+
+
+def test_valid_accepted_is_broken_by_a_part_of_the_text_and_by_nothing_at_all() -> None:
+    async def first_block(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        return {"content": (await session.call(tool, arguments))["content"][:1], "isError": False}
+
+    found = violated("valid_accepted", client(first_block), "odd", last="0 settle")
+    assert found.message == "a valid answer to get_order (odd) arrived, but parts of it were lost"
+    found = violated("valid_accepted", client(first_block), "odd(no_text)", last="0 settle")
+    assert found.message == "a valid answer to get_order (odd(no_text)) arrived, but it came back empty"
+
+
+def test_valid_accepted_lets_a_client_assert_formats() -> None:
+    async def strict(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        result = await session.call(tool, arguments)
+        if result["structuredContent"]["created"].count("-") != 2:
+            raise ToolFailed("created is no date")
+        return result
+
+    assert not isinstance(judged("valid_accepted", client(strict), 'drift(created~"01/02/2000")'), Violation)
+
+
+def test_drift_caught_does_not_accuse_a_client_that_serves_an_older_valid_result() -> None:
+    async def cached(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        old = getattr(session, "old", None)
+        result = await session.call(tool, arguments)
+        session.old = old or result
+        return old or result
+
+    twice = ['get_order(order_id="A1")', 'get_order(order_id="A1")']
+    assert judged("drift_caught", client(cached), "ok,drift", calls=twice) == HELD
+    assert isinstance(judged("drift_caught", client(cached), "drift", calls=twice), Violation)
+
+
+def test_drift_caught_does_not_judge_an_answer_that_a_change_of_the_catalogue_overtook() -> None:
+    assert judged("drift_caught", once, "drift+list_changed") == NOT_EXERCISED

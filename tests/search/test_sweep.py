@@ -12,14 +12,10 @@ MOMENTS = (25.0,)
 
 
 def singles(protocol):
-    """The sweep up to its pairs."""
+    """The cases with one faulty step, before the pairs."""
     base = case_of(protocol=protocol)
-    found = []
-    for case in sweep(base, MOMENTS):
-        if len([step for step in case.script.unrolled(1) if not step.plain]) > 1:
-            return found
-        found.append(case)
-    return found
+    begun = islice(sweep(base, MOMENTS), 1_150)
+    return [case for case in begun if len([step for step in case.script.unrolled(1) if not step.plain]) == 1]
 
 
 @pytest.mark.parametrize("protocol", VERSIONS)

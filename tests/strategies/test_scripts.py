@@ -81,13 +81,14 @@ def test_other_methods_are_drawn_only_when_named(drawn: list[Script]) -> None:
 
 def test_the_corners_of_the_vocabulary_are_drawn(drawn: list[Script]) -> None:
     texts = ",".join(map(str, drawn))
-    for corner in ("late", "*2", "*6", "429(2.5", "429(none", "429(0", "429(120", "style=json", "@cancel", "@3600"):
+    for corner in ("late", "*2", "*6", "429(2.5", "429(none", "429(0", "429(3600", "style=json", "@cancel", "@3600"):
         assert corner in texts
     for code in (-32603, -32602, -32601, -32600, -32700, -32000):
         assert f"rpc({code})" in texts
     assert any(step.count is None for script in drawn for step in script.steps)
     edits = {str(action).count(";") + 1 for script in drawn for action in played(script) if action.name == "drift"}
-    assert edits >= {1, 2}
+    assert 1 in edits
+    assert max(edits) > 1
 
 
 def test_a_script_takes_its_answers_from_a_few_faults(drawn: list[Script]) -> None:
