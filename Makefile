@@ -6,7 +6,7 @@ SDKS ?= 1.30.0 2.3.0
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite test-all test-floor bench bench-cost bench-zoo clean
+.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.ready: pyproject.toml
@@ -31,7 +31,10 @@ types: $(VENV)/.ready
 	cd build/types && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
 
 suite: $(VENV)/.ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
+
+promises: $(VENV)/.ready  ## search for every bug of the zoo, also for those that take long to find
+	$(BIN)/python -m pytest -n auto -m 'slow or not slow' tests/test_promises.py
 
 test-all:  ## the suite on every Python that is installed, with both majors of the SDK, and on the oldest versions
 	@for python in $(PYTHONS); do \
@@ -39,7 +42,7 @@ test-all:  ## the suite on every Python that is installed, with both majors of t
 	  for sdk in $(SDKS); do \
 	    venv=.venv-$$name-mcp$$sdk; echo "== Python $$name, mcp $$sdk"; \
 	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test]' mcp==$$sdk; } || exit 1; \
-	    $$venv/bin/python -m pytest || exit 1; \
+	    $$venv/bin/python -m pytest -n auto || exit 1; \
 	  done; done
 	@$(MAKE) --no-print-directory test-floor
 
@@ -47,7 +50,7 @@ FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich
 test-floor:
 	@echo "== oldest versions that pyproject allows"
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }
-	.venv-floor/bin/python -m pytest
+	.venv-floor/bin/python -m pytest -n auto
 
 # In parts: make bench-zoo BUGS=RetriesSpendCap,IgnoresRetryAfter SEEDS=5 PARTS=finds,peace CASES=2000
 BUGS ?=

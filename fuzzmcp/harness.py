@@ -210,7 +210,8 @@ class _Session:
         try:
             await self.connect_and_call()
         except BaseException as error:
-            if not self.stopped and _SESSION not in self.given_up:
+            ours = self.case.backend == "trio" and is_cancellation(error, "trio")  # no other scope lets it through
+            if not self.stopped and not ours and _SESSION not in self.given_up:
                 self.connect_error = error
                 self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
@@ -262,7 +263,7 @@ class _Session:
 
     async def probe(self, call_tool: Callable[..., Any]) -> None:
         """One call more: a session must bear what the script did to it. A plain run has nothing to bear."""
-        if not self.fake.steps or not self.wire.alive or self.stopped:
+        if not self.fake.steps or self.wire.closed_by_server or self.stopped:
             return
         self.stage = "probing"
         done = self.start(PROBE, lambda: self.call(PROBE, self.probe_call(), call_tool))

@@ -5,10 +5,20 @@
 A bug is a class of a theme module, under `@bug(...)`; whoever adds one adds nothing else.
 """
 
-from fuzzmcp.examples.zoo import retries
+from fuzzmcp.examples.zoo import (
+    cancellation,
+    catalogue,
+    correlation,
+    drift,
+    duties,
+    lifetime,
+    results,
+    retries,
+    waiting,
+)
 from fuzzmcp.examples.zoo.bugs import ZOO, Bug, bug
 
-THEMES = (retries,)
+THEMES = (cancellation, catalogue, correlation, drift, duties, lifetime, results, retries, waiting)
 """The modules that the bugs live in."""
 
 __all__ = ["THEMES", "ZOO", "Bug", "bug"]

@@ -162,10 +162,12 @@ class ReportsProgress(Client):
     twin=ReportsProgress,
 )
 class TrustsFinishedTokens(ReportsProgress):
-    """Ends the session with a KeyError over progress on a request that is finished."""
+    """Ends the session over progress right behind its answer: the request is still known, and done."""
 
     def on_progress(self, token: Any, done: float) -> None:
-        self.progress[token].append(done)
+        if token in self.pending:
+            assert not self.pending[token].done.is_set()
+        super().on_progress(token, done)
 
 
 @bug(check="wire_valid", script="log", seen="common mistake: one handler for requests and notifications")

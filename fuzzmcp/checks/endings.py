@@ -81,14 +81,26 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     """
     run = facts.run
     changed = run.case.changed is not None and "list_changed" in facts.played_names
-    if run.probe is None or not facts.faulty or changed or "close" in facts.played_names:
+    if not facts.faulty or changed or "close" in facts.played_names:
         return NOT_EXERCISED
+    if run.probe is None:
+        return _went_down(facts)
     reading = interpret(run.probe.value)
     if run.probe.status == "returned" and not reading.says_error:
         return held_if(True)
     how = f"raised {type(run.probe.error).__name__}" if run.probe.error is not None else run.probe.status
     how = "came back as an error" if run.probe.status == "returned" else how
     return Violation(f"after the script, an ordinary call on the same session {how}", _of_call(facts, PROBE), PROBE)
+
+
+def _went_down(facts: Facts) -> Verdict:
+    """Whether the session ended in the middle of its work, before there could be a probe."""
+    error = facts.run.connect_error
+    if facts.run.role == "agent" or not facts.run.connected or error is None or facts.run.stopped:
+        return NOT_EXERCISED
+    what = Outcome(0, "raised", 0, 0, error=error).exceptions[0]
+    message = f"the session ended by itself while calls were made: {type(what).__name__}: {str(what)[:100]}"
+    return Violation(message, tuple(facts.run.requests[-1:]))
 
 
 def cleans_up(facts: Facts, contract: Contract) -> Verdict:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from fuzzmcp.case import Call, Case, default_calls
@@ -62,7 +63,7 @@ def complexity(case: Case) -> tuple[Any, ...]:
 
 def _weight(a: Action) -> tuple[Any, ...]:
     """Simplicity of one action: its moment counts before its value, its kind before both."""
-    at = 0.0 if a.at is None else 1e12 if isinstance(a.at, str) else 1 + a.at
+    at = (0, 0.0) if a.at is None else (99, 0.0) if isinstance(a.at, str) else (len(repr(a.at)), a.at)
     takes = a.fault.takes
     value: Any = (0, 0.0)
     if takes is not None and takes.kind == "drift":
@@ -122,7 +123,7 @@ def _variants(case: Case) -> Iterator[Case]:
 def _bold(case: Case) -> Iterator[Case]:
     """Changes that only help together: one call alone with the steps that do something, in plainer and plainer form.
 
-    Or with retries in place of further calls.
+    Or with retries in place of further calls, with extras soon after an ordinary answer, or with mere silence.
     """
     faulty = tuple(step for step in case.script.steps if not step.plain)
     plainer = [
@@ -132,12 +133,18 @@ def _bold(case: Case) -> Iterator[Case]:
         tuple(replace(step, answer=replace(step.answer, at=None)) for step in faulty),
         tuple(replace(step, answer=replace(step.answer, at=None), extras=()) for step in faulty),
         tuple(replace(step, answer=action("429")) if step.answer == OK else step for step in faulty),
+        tuple(replace(step, answer=OK, extras=tuple(map(_soon, step.extras))) for step in faulty),
+        *((Step(action("notjson"), count=count),) for count in (1, 2, 3)),
     ]
     yield from _other_tools(case, faulty)
     alone = [(replace(call, at=None),) for call in case.calls]
     for calls in (case.calls, default_calls(case.tools), *alone):
         for steps in plainer:
             yield with_script(replace(case, calls=calls), Script(steps))
+
+
+def _soon(extra: Action) -> Action:
+    return replace(extra, at=1.0) if isinstance(extra.at, float) else extra
 
 
 def _other_tools(case: Case, faulty: tuple[Step, ...]) -> Iterator[Case]:
@@ -164,7 +171,11 @@ def with_script(case: Case, script: Script) -> Case:
 
 
 def _fewer_calls(case: Case) -> Iterator[Case]:
-    calls = case.calls
+    calls, steps = case.calls, case.script.steps
+    for i, j in product(range(len(calls)), range(len(steps))) if len(calls) > 1 else ():
+        count = steps[j].count
+        fewer = steps[j] if count is FOREVER else replace(steps[j], count=count - 1)  # the step that it met
+        yield with_script(replace(case, calls=calls[:i] + calls[i + 1 :]), Script((*steps[:j], fewer, *steps[j + 1 :])))
     for i, call in enumerate(calls):
         if len(calls) > 1:
             yield replace(case, calls=calls[:i] + calls[i + 1 :])
@@ -230,7 +241,7 @@ def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
     role = ANSWERS if a.name in ANSWERS else EXTRAS
     yield replace(a, at=None)
     for moment in _TIMES:
-        if isinstance(a.at, str) or (a.at is not None and moment < a.at):
+        if a.at is not None:
             yield replace(a, at=moment)
     if isinstance(a.at, float) and a.at != round(a.at):
         yield replace(a, at=float(round(a.at)))

@@ -11,9 +11,10 @@ from fuzzmcp.drift import candidates
 from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, era_of, why_inapplicable
 from fuzzmcp.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
+from fuzzmcp.strategies.moments import GAP
 from fuzzmcp.tools import Tool
 
-_CODES = (-32603, -32602, -32601, -32000)
+_CODES = (-32603, -32602, -32601, -32600, -32000)
 _SLOW_EXTRAS = ("progress", "ping", "sampling", "elicit", "roots", "list_changed", "log", "server_cancel")
 
 
@@ -34,9 +35,12 @@ def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
     yield from _opening(base)
     for load, step in product(loads[1:], single):
         yield with_script(load, Script((step,)))
+    yield from _crowded(base)
     yield from _drifts(base)
     for load, step in product(loads[2:], single):
-        yield with_script(load, Script((Step(), step)))
+        # At once, the other answer comes last: whoever gives up all for one has something left to give up.
+        other = Step() if load.calls[1].at is None else Step(replace(OK, at=GAP))
+        yield with_script(load, Script((other, step)))
     for step in single:
         yield with_script(loads[1], Script((replace(step, count=None),)))
     for load, first, second in product(loads[:3], single, single):
@@ -60,6 +64,15 @@ def workloads(base: Case) -> list[Case]:
     if different is not None:
         loads.append((replace(first, at=0.0), Call(different.name, different.sample_arguments, 0.0)))
     return [replace(base, calls=calls, script=Script()) for calls in loads]
+
+
+def _crowded(base: Case) -> Iterator[Case]:
+    """Three at once, of which one or two meet a fault: what is shared between calls, such as a pool, has an end."""
+    first = replace(base.calls[0], at=0.0)
+    second = other_call({tool.name: tool for tool in base.tools}[first.tool], first)
+    for answer in (action("error"), action("notjson"), action("hang"), Action("ok", at=10.0)):
+        for count in (1, 2):
+            yield with_script(replace(base, calls=(first, second, second)), Script((Step(answer, count=count),)))
 
 
 def other_call(tool: Tool, call: Call) -> Call:
@@ -91,6 +104,7 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
             yield Step(OK, (extra,))
         if extra.name in _SLOW_EXTRAS:
             yield Step(Action("ok", at=10.0), (extra,))
+            yield Step(OK, (replace(extra, at=1.0),))
     hang = Action("hang")
     cancel = Action("cancel", at=2.0)
     yield Step(hang, (cancel,))

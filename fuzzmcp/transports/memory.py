@@ -185,9 +185,9 @@ class MemoryWire:
         self._due: dict[int, Delivery] = {}
 
     @property
-    def alive(self) -> bool:
-        """Whether the last connection is still open on both sides."""
-        return bool(self.streams) and not (self.streams[-1][1].broken or self.streams[-1][1].closed)
+    def closed_by_server(self) -> bool:
+        """Whether the server has closed the last connection: one that the client closed is its own affair."""
+        return bool(self.streams) and self.streams[-1][1].broken
 
     def connect(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
         """A new connection to the same fake: what SDK 2.x calls a Transport."""

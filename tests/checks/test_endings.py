@@ -473,3 +473,28 @@ def test_finishes_leaves_a_loop_that_never_turns_to_the_check_on_blocking() -> N
 
     assert judged("finishes", client(spins), "hang") == NOT_EXERCISED
     violated("never_blocks", client(spins), "hang")
+
+
+def test_survives_is_broken_by_a_session_that_ends_in_the_middle() -> None:
+    async def raises_beside(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        result = await session.call(tool, arguments)
+        if failed(result):
+            session.tasks.start_soon(explode)
+        return result
+
+    async def explode() -> None:
+        raise ToolFailed("in the receive loop")
+
+    found = violated("survives", client(raises_beside), "error", last="0 request tools/call")
+    assert found.message == "the session ended by itself while calls were made: ToolFailed: in the receive loop"
+
+
+def test_survives_is_broken_by_a_client_that_hangs_up() -> None:
+    async def hangs_up(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        result = await session.call(tool, arguments)
+        if failed(result):
+            await session.write.aclose()
+        return result
+
+    found = violated("survives", client(hangs_up), "error")
+    assert found.message == "after the script, an ordinary call on the same session raised ClosedResourceError"

@@ -140,7 +140,7 @@ def test_iteration_ends_where_the_server_closes_and_receive_says_end_of_stream(b
     wire = played(main, "ok,close", backend)
     assert ids(seen[0]) == [1]
     assert [e.kind for e in wire.events] == ["open", "request", "deliver", "request", "close", "hang_up"]
-    assert not wire.alive
+    assert wire.closed_by_server
 
 
 @BACKENDS
