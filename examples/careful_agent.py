@@ -22,7 +22,7 @@ from jsonschema.validators import validator_for
 from mcp import ClientSession, types
 
 MCP_1 = version("mcp").startswith("1.")
-ATTEMPTS, ATTEMPT_SECONDS, CALL_SECONDS, PAGES = 3, 25.0, 120.0, 50
+ATTEMPTS, ATTEMPT_SECONDS, CALL_SECONDS, PAGES, LISTINGS = 3, 25.0, 120.0, 50, 5
 
 
 class ToolError(Exception):
@@ -62,9 +62,12 @@ class Agent:
 
     async def listed(self, tool: str) -> tuple[dict[str, Any], Any]:
         """The tool as the server lists it now, and the validator of its results."""
-        while self.seen < self.changes:
-            changes, tools = self.changes, await self.list_tools()
-            self.tools, self.seen = tools, changes
+        for _ in range(LISTINGS):
+            if self.seen < self.changes:
+                changes, tools = self.changes, await self.list_tools()
+                self.tools, self.seen = tools, changes
+        if self.seen < self.changes:
+            raise ToolError("the catalogue changes faster than it can be listed")
         if tool not in self.tools:
             raise ToolError(f"the server lists no tool {tool}")
         return self.tools[tool]

@@ -54,4 +54,5 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import fuzzmcp` itself costs next to nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'fuzzmcp' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"fuzzmcp.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(importlib.import_module(f"fuzzmcp.{_HOMES[name]}"), name)
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import cached_property
 
 from fuzzmcp.harness import Limits
 
@@ -57,7 +58,7 @@ class Contract:
             if not getattr(self, name) > 0:
                 raise ValueError(f"contract: {name} must be above 0, not {getattr(self, name)!r}")
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """Where the harness cuts a run short, so that a broken promise can still be seen."""
         return Limits(self.deadline, self.max_frames, self.shutdown, self.grace)

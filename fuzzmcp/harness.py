@@ -16,6 +16,7 @@ from fuzzmcp._guards import collection_paused, interrupts, prints
 from fuzzmcp._tasks import is_cancellation, task_group
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.clock.internals import failed_unseen
 from fuzzmcp.observe import CALL, Stacks, collected_logs
 from fuzzmcp.server import FakeServer
 from fuzzmcp.target import Target
@@ -154,11 +155,10 @@ class _Session:
         """Let go of the client's frames and tasks, so that exceptions that nobody retrieved are reported now.
 
         A failed task that hangs in a reference cycle reports only when it is collected. A collection costs as much as
-        a tenth of a run, so it has to have a reason; only a task's `repr` tells of an exception without retrieving it.
+        a tenth of a run, so it has to have a reason.
         """
         self.stacks.clear()
-        ended = (t for t in self.client_tasks if t.done() and not t.cancelled() and not self.tasks.owns(t))
-        failed = any("exception=" in repr(task) for task in ended)
+        failed = any(map(failed_unseen, self.client_tasks))
         self.client_tasks.clear()
         if failed:
             gc.collect(0)

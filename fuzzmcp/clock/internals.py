@@ -1,8 +1,8 @@
 """All that the clock takes from the private parts of asyncio, anyio and trio, because there is no public way to it.
 
 That is: a run inside of a running loop, timers that the loop does not keep itself, a cheap look for asynchronous
-generators, threads that pass by `run_in_executor`, a seed for trio's scheduler, and an end for trio's tasks that
-swallow every cancellation. A release of these libraries can break this module, and no other; tests fail when one does.
+generators and for exceptions that nobody saw, threads that pass by `run_in_executor`, a seed for trio's scheduler, and
+an end for trio's tasks that swallow every cancellation. A release of these libraries can break this module, and no other; tests fail when one does.
 """
 
 from __future__ import annotations
@@ -55,6 +55,11 @@ def fire(timer: asyncio.TimerHandle) -> None:
     """Call it, as the loop does with its own timers."""
     if not timer.cancelled():  # by a callback before it in the same turn
         timer._run()
+
+
+def failed_unseen(task: Any) -> bool:
+    """Whether it failed and nobody has asked why. To ask in public marks it as seen, and its `repr` costs too much."""
+    return bool(getattr(task, "_log_traceback", False))
 
 
 # -- anyio -------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from fuzzmcp.clock import VirtualClock
-from fuzzmcp.clock.internals import has_asyncgens
+from fuzzmcp.clock.internals import failed_unseen, has_asyncgens
 
 from .runs import both, times
 
@@ -88,3 +88,22 @@ def test_asyncio_still_shows_whether_there_are_asynchronous_generators_to_close(
 
     kept: list[AsyncIterator[int]] = []
     assert VirtualClock().run(main) == [False, True]
+
+
+def test_a_failure_is_unseen_until_somebody_asks_for_it() -> None:
+    async def fails() -> None:
+        raise ValueError
+
+    async def waits() -> None:
+        await asyncio.sleep(1)
+
+    async def test() -> None:
+        failing, fine, cancelled = (asyncio.ensure_future(make()) for make in (fails, lambda: asyncio.sleep(0), waits))
+        assert not failed_unseen(failing)
+        cancelled.cancel()
+        await asyncio.wait([failing, fine, cancelled])
+        assert [failed_unseen(task) for task in (failing, fine, cancelled)] == [True, False, False]
+        assert isinstance(failing.exception(), ValueError)
+        assert not failed_unseen(failing)
+
+    asyncio.run(test())
