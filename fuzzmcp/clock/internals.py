@@ -2,7 +2,8 @@
 
 That is: a run inside of a running loop, timers that the loop does not keep itself, a cheap look for asynchronous
 generators and for exceptions that nobody saw, threads that pass by `run_in_executor`, a seed for trio's scheduler, and
-an end for trio's tasks that swallow every cancellation. A release of these libraries can break this module, and no other; tests fail when one does.
+an end for trio's tasks that swallow every cancellation. A release of these libraries can break this module, and no
+other; tests fail when one does.
 """
 
 from __future__ import annotations
