@@ -298,7 +298,8 @@ class _Session:
             return Outcome(number, "unfinished", began, now)
         if error is None:
             return Outcome(number, "returned", began, now, value=value)
-        if number in self.cancelled and is_cancellation(error, self.case.backend):
+        over = self.stage == "closed"  # the session has ended, and so we have ended the calls that were still waiting
+        if (over or number in self.cancelled) and is_cancellation(error, self.case.backend):
             return Outcome(number, "cancelled", began, now)
         places = [
             f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"

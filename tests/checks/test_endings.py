@@ -26,6 +26,7 @@ from .clients import (
     Refused,
     Session,
     ToolFailed,
+    Violation,
     careful,
     client,
     failed,
@@ -498,3 +499,23 @@ def test_survives_is_broken_by_a_client_that_hangs_up() -> None:
 
     found = violated("survives", client(hangs_up), "error")
     assert found.message == "after the script, an ordinary call on the same session raised ClosedResourceError"
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_expected_errors_does_not_blame_a_call_for_the_end_of_its_session(backend: str) -> None:
+    """The second call waits before it sends, the first one's error takes the session down: we end the second."""
+
+    async def call(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        if arguments["order_id"] == "A2":
+            await anyio.sleep(10)
+        result = await session.call(tool, arguments)
+        if failed(result):
+            session.tasks.start_soon(explode)
+        return result
+
+    async def explode() -> None:
+        raise ToolFailed("in the receive loop")
+
+    verdict, run = look("expected_errors", client(call), "error", calls=AT_ONCE, backend=backend)
+    assert run.outcomes[1].status == "cancelled"
+    assert not isinstance(verdict, Violation)
