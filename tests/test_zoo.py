@@ -66,6 +66,13 @@ def test_the_reference_sends_nothing_again_that_may_have_run() -> None:
     assert len(run.requests_of(0)) == 1
 
 
+def test_the_reference_is_not_blamed_for_a_change_that_it_was_told_of_too_late() -> None:
+    run = fuzzmcp.check(Client, "list:pages+list_changed@0.5,list:block(5)@0.5")
+    assert run.probe is not None
+    assert run.probe.status == "raised"
+    assert run.undelivered
+
+
 def test_the_reference_gives_up_on_a_catalogue_that_never_stands_still() -> None:
     run = fuzzmcp.check(Client, "list:ok+list_changed*")
     assert "changes faster" in str(run.outcomes[0].error)

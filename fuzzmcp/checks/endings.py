@@ -80,7 +80,8 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     Do: keep the receive loop alive whatever a frame, a handler or a timeout does.
     """
     run = facts.run
-    changed = run.case.changed is not None and "list_changed" in facts.played_names
+    told = any(action.name == "list_changed" for _, step in run.steps for action in step.actions)  # perhaps too late
+    changed = run.case.changed is not None and told
     if not facts.faulty or changed or "close" in facts.played_names:
         return NOT_EXERCISED
     if run.probe is None:
