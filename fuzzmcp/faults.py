@@ -397,6 +397,8 @@ _EXTRAS = (
     ),
 )
 
+RPC_CODES = (-32603, -32602, -32601, -32600, -32700, -32000)
+"""The codes of `rpc(CODE)` that are worth trying, simplest first."""
 FAULTS: tuple[Fault, ...] = _ANSWERS + _EXTRAS
 ANSWERS: dict[str, Fault] = {fault.name: fault for fault in _ANSWERS}
 EXTRAS: dict[str, Fault] = {fault.name: fault for fault in _EXTRAS}

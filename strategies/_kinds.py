@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import Drift
-from fuzzmcp.faults import ANSWERS, EXTRAS, METHODS, ODD_RESULTS, RANK, VERSIONS, Fault, nearest, why_inapplicable
+from fuzzmcp.faults import (
+    ANSWERS,
+    EXTRAS,
+    METHODS,
+    ODD_RESULTS,
+    RANK,
+    RPC_CODES,
+    VERSIONS,
+    Fault,
+    nearest,
+    why_inapplicable,
+)
 from fuzzmcp.script import Action, Value, When, action
 from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool
@@ -22,7 +33,7 @@ _VALUES: dict[str, tuple[Value, ...]] = {
     "odd": ODD_RESULTS,
     "error": _TEXTS,
     "429": (0.0, None, 2.5, 60.0, 3600.0),
-    "rpc": (-32603, -32602, -32601, -32600, -32700, -32000),
+    "rpc": RPC_CODES,
     "huge": (1_000,),
     "progress": (3, 100),
     "block": (1.0, 10.0, 120.0),

@@ -244,21 +244,9 @@ class LooksUpWhatTheServerCancels(Client):
 class LooksOnceMore(Client):
     """Correct as the reference, and takes an answer that came at the very moment of the timeout."""
 
-    async def request(self, method: str, params: Frame | None = None) -> Frame:
-        pending = self.begin(method)
-        try:
-            with pending.scope:
-                await self.send({"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params or {}})
-                await pending.done.wait()
-            await checkpoint()
-            if not pending.done.is_set():
-                raise TimeoutError(f"{method} was not answered within {self.timeout:g} s")
-        except BaseException:
-            await self.give_up(pending)
-            raise
-        finally:
-            self.pending.pop(pending.id, None)
-        return self.surfaced(pending)
+    async def exchange(self, pending: Pending, params: Frame) -> None:
+        await super().exchange(pending, params)
+        await checkpoint()
 
 
 @bug(check="expected_errors", script="late", seen="common mistake: two owners of one entry", twin=LooksOnceMore)

@@ -158,9 +158,7 @@ class Session:
         """One request and its result. Whoever stops waiting for it gives it up."""
         pending = self.begin(method)
         try:
-            with pending.scope:
-                await self.send({"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params or {}})
-                await pending.done.wait()
+            await self.exchange(pending, params or {})
             if not pending.done.is_set():
                 raise TimeoutError(f"{method} was not answered within {self.timeout:g} s")
         except BaseException:
@@ -169,6 +167,12 @@ class Session:
         finally:
             self.pending.pop(pending.id, None)
         return self.surfaced(pending)
+
+    async def exchange(self, pending: Pending, params: Frame) -> None:
+        """Send a request, and wait for its answer or the end of its time."""
+        with pending.scope:
+            await self.send({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
+            await pending.done.wait()
 
     def begin(self, method: str) -> Pending:
         """Register a request before it is sent: its answer may be there before sending returns."""

@@ -12,12 +12,11 @@ from typing import Any
 
 from fuzzmcp.case import Call, Case, default_calls
 from fuzzmcp.drift import candidates, canonical_drift
-from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, why_inapplicable
+from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RPC_CODES, why_inapplicable
 from fuzzmcp.script import FOREVER, OK, Action, Script, Step, action
 from fuzzmcp.tools import evolved
 
 _TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
-_CODES = (-32603, -32602, -32601, -32600, -32700, -32000)
 _ENDLESS = 10_000
 
 
@@ -70,7 +69,7 @@ def _weight(a: Action) -> tuple[Any, ...]:
         edits = a.value if isinstance(a.value, tuple) else ()
         value = (len(edits), 0.0) if edits else (2, -1.0)
     elif takes is not None and takes.kind == "code":
-        value = (0, float(_CODES.index(a.value)) if a.value in _CODES else abs(float(a.value)))  # type: ignore[arg-type]
+        value = (0, float(RPC_CODES.index(a.value)) if a.value in RPC_CODES else abs(float(a.value)))  # type: ignore[arg-type]
     elif takes is not None and a.value != takes.default:
         value = (1, float(a.value) if isinstance(a.value, (int, float)) else float(len(str(a.value))))
     return (_rank(a), value, a.style != "prose", at)
@@ -276,7 +275,7 @@ def _simpler_values(a: Action, case: Case) -> Iterator[Action]:
         case "count" | "tokens":
             yield from (replace(a, value=value) for value in (1, 2, 3, 5, 10, 100, 1000) if value < _size(a.value))
         case "code":
-            yield from (replace(a, value=code) for code in _CODES)
+            yield from (replace(a, value=code) for code in RPC_CODES)
 
 
 def _size(value: Any) -> float:
