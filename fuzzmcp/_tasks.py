@@ -5,7 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Protocol
+
+
+class Settled(Protocol):
+    """The event of either loop: set when a task has ended."""
+
+    def is_set(self) -> bool: ...
+
+    def set(self) -> None: ...
+
+    async def wait(self) -> Any: ...
 
 
 class AsyncioTasks:
@@ -13,6 +23,10 @@ class AsyncioTasks:
 
     def __init__(self) -> None:
         self._tasks: dict[Any, asyncio.Task[None]] = {}
+
+    def event(self) -> Settled:
+        """An event of this loop: anyio's would look the loop up first, each time."""
+        return asyncio.Event()
 
     def start(self, key: Any, function: Callable[[], Any]) -> None:
         self._tasks[key] = asyncio.get_running_loop().create_task(function())
@@ -35,6 +49,11 @@ class TrioTasks:
     def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
         self._nursery, self._new_scope = nursery, scope
         self._scopes: dict[Any, Any] = {}
+
+    def event(self) -> Settled:
+        import trio
+
+        return trio.Event()
 
     def start(self, key: Any, function: Callable[[], Any]) -> None:
         scope = self._scopes[key] = self._new_scope()

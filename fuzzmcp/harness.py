@@ -13,7 +13,7 @@ from typing import Any, Literal
 import anyio
 
 from fuzzmcp._guards import collection_paused, interrupts, prints
-from fuzzmcp._tasks import is_cancellation, task_group
+from fuzzmcp._tasks import Settled, is_cancellation, task_group
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.clock.internals import failed_unseen
@@ -103,7 +103,7 @@ class _Session:
         self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
         self.started: dict[int, float] = {}
-        self.finished: dict[Any, anyio.Event] = {}
+        self.finished: dict[Any, Settled] = {}
         self.cancelled: set[int] = set()
         self.given_up: set[Any] = set()
         self.tasks: Any = None
@@ -193,9 +193,9 @@ class _Session:
             self.look_for_leaks()
             self.tasks.cancel_all()
 
-    def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> anyio.Event:
+    def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
-        done = self.finished[key] = anyio.Event()
+        done = self.finished[key] = self.tasks.event()
 
         async def wrapped() -> None:
             try:
@@ -246,7 +246,7 @@ class _Session:
     async def workload(self, call_tool: Callable[..., Any]) -> None:
         """Start every call at its time, or once the one before has settled, and wait for all."""
         begin = self.clock.now()
-        waiting: list[anyio.Event] = []
+        waiting: list[Settled] = []
         for number, call in enumerate(self.case.calls):
             if call.at is None:
                 for event in waiting:
