@@ -10,7 +10,7 @@ import click
 import pytest
 from commands import NAIVE, ROOT, invoke, written
 
-from fuzzmcp._usage import Duration
+from fuzzmcp.cli.usage import Duration
 from fuzzmcp.harness import HarnessError
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from fuzzmcp import _sdk
 from fuzzmcp import tools as catalogue
-from fuzzmcp._usage import BadOption, unknown
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.cli.usage import BadOption, unknown
 from fuzzmcp.contract import Contract
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script

@@ -1,0 +1,28 @@
+"""The `fuzzmcp` command. What is heavy is imported where it is used: `fuzzmcp --help` answers at once."""
+
+from __future__ import annotations
+
+import click
+
+from fuzzmcp import __version__
+from fuzzmcp.cli.replay import replay
+from fuzzmcp.cli.run import run
+from fuzzmcp.cli.tools import tools
+from fuzzmcp.cli.usage import Commands
+from fuzzmcp.cli.vocabulary import checks, faults
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="fuzzmcp %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Find the shortest script of server faults that breaks an MCP client.
+
+    Exit codes: 0 nothing found, 1 findings, 2 bad usage or configuration, 3 the client could not be run at all.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (run, replay, faults, checks, tools):
+    main.add_command(command)

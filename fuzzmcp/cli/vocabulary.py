@@ -1,0 +1,38 @@
+"""`fuzzmcp faults` and `fuzzmcp checks`: the reference documentation, printed."""
+
+from __future__ import annotations
+
+import click
+
+from fuzzmcp.cli.usage import unknown
+from fuzzmcp.faults import BY_NAME
+
+
+@click.command()
+@click.argument("name", required=False)
+def faults(name: str | None) -> None:
+    """List the vocabulary of scripts, or explain the fault NAME."""
+    from fuzzmcp.report import terminal, vocabulary
+
+    if name is None:
+        vocabulary.show_faults(terminal.stdout())
+        return
+    name = "ok" if name == "late" else name
+    if name not in BY_NAME:
+        raise click.UsageError(unknown("fault", name, [*BY_NAME, "late"]))
+    vocabulary.show_fault(BY_NAME[name], terminal.stdout())
+
+
+@click.command()
+@click.argument("name", required=False)
+def checks(name: str | None) -> None:
+    """List the checks, or explain the check NAME."""
+    from fuzzmcp.checks import CHECKS
+    from fuzzmcp.report import terminal, vocabulary
+
+    if name is None:
+        vocabulary.show_checks(terminal.stdout())
+        return
+    if name not in CHECKS:
+        raise click.UsageError(unknown("check", name, list(CHECKS)))
+    vocabulary.show_check(name, terminal.stdout())
