@@ -195,7 +195,8 @@ class _Session:
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
-        done = self.finished[key] = self.tasks.event()
+        done: Settled = self.tasks.event()
+        self.finished[key] = done
 
         async def wrapped() -> None:
             try:
