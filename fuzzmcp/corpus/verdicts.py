@@ -1,0 +1,67 @@
+"""What became of a saved case: replayed against the client as it is today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from fuzzmcp.case import Case
+from fuzzmcp.checks import CHECKS, Violation, judge
+from fuzzmcp.contract import Contract
+from fuzzmcp.corpus.saved import SavedCase
+from fuzzmcp.trace import Run
+
+Status = Literal["fixed", "still fails", "fails differently", "error"]
+FIXED: Status = "fixed"
+FAILS: Status = "still fails"
+FAILS_DIFFERENTLY: Status = "fails differently"
+ERROR: Status = "error"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One saved case, replayed.
+
+    Args:
+        saved: The case.
+        status: `still fails` if its check is violated, `fails differently` if only others are, `fixed` if none is,
+            `error` if the run proves nothing.
+        message: One sentence: the violation, or why it is an error.
+        run: What happened.
+        violations: The checks that were violated, the saved one first.
+    """
+
+    saved: SavedCase
+    status: Status
+    message: str
+    run: Run
+    violations: dict[str, Violation]
+
+
+def replayed(
+    saved: SavedCase, drive: Callable[[Case], Run], contract: Contract, checks: Iterable[str] | None = None
+) -> Replayed:
+    """Drive a saved case and say what became of it.
+
+    Args:
+        saved: The case.
+        drive: Drives a case against the client.
+        contract: What the client promises.
+        checks: The checks to ask beside the saved one; all when None.
+    """
+    run = drive(saved.case)
+    names = [name for name in CHECKS if name == saved.check or checks is None or name in set(checks)]
+    found = {name: v for name, v in judge(run, contract, names).items() if isinstance(v, Violation)}
+    violations = dict(sorted(found.items(), key=lambda item: item[0] != saved.check))
+    if violations:
+        name, violation = next(iter(violations.items()))
+        status = FAILS if name == saved.check else FAILS_DIFFERENTLY
+        message = violation.message if status == FAILS else f"{name}: {violation.message}"
+        return Replayed(saved, status, message, run, violations)
+    if not run.connected or run.stopped:
+        return Replayed(saved, ERROR, run.stopped or "the client never got ready", run, {})
+    if saved.case.script.steps and not run.played:
+        why = run.undelivered[0] if run.undelivered else "no request of the client took a step of the script"
+        return Replayed(saved, ERROR, f"the fault never fired: this proves nothing ({why})", run, {})
+    return Replayed(saved, FIXED, f"{saved.check} holds", run, {})
