@@ -52,6 +52,25 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
 
 @contextlib.contextmanager
+def terminations() -> Iterator[None]:
+    """Take SIGTERM, with which CI systems and schedulers end a job, for a Ctrl-C: what was found is still reported."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: Any) -> None:
+        if _outer is not None:
+            _outer(number, frame)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
 def prints(quiet: bool) -> Iterator[None]:
     """Swallow what the client prints, so that the terminal and a report on stdout stay usable."""
     if not quiet:

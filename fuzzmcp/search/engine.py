@@ -1,13 +1,14 @@
-"""The search: calibrate, sweep, fuzz; each violation shrinks, is made minimal, and is set aside."""
+"""The search: corpus, calibrate, sweep, fuzz; each violation shrinks, is made minimal, and is set aside."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.database import ExampleDatabase
 
 from fuzzmcp._guards import elders_spared, interrupts
 from fuzzmcp.case import Case
@@ -18,6 +19,7 @@ from fuzzmcp.script import Action, Script, Step
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.opening import CannotRun, fails_by_itself, moments
+from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
@@ -45,10 +47,13 @@ class Search:
         on_progress: Called now and then.
         front: A real server behind the fake.
         quiet: Swallow what the client prints.
-        phases: Which of `calibrate`, `sweep`, `fuzz` to run.
+        phases: Which of `corpus`, `calibrate`, `sweep`, `fuzz` to run.
         interleave: Whether to draw the order of what is due at the same moment.
         last_pass: Whether to make findings minimal; without it they are as Hypothesis, or the sweep, left them.
         until: Ends the search when it says so of a new finding.
+        on_finding: Called with each new finding, before anything else is told of it.
+        corpus: Saved cases, each with the check that it violated. Those that still do are known, and set aside.
+        database: One of Hypothesis's example databases, for what a killed search was about to shrink; None for none.
     """
 
     def __init__(
@@ -63,10 +68,13 @@ class Search:
         on_progress: Callable[[Progress], None] = lambda progress: None,
         front: Any = None,
         quiet: bool = True,
-        phases: tuple[str, ...] = ("calibrate", "sweep", "fuzz"),
+        phases: tuple[str, ...] = ("corpus", "calibrate", "sweep", "fuzz"),
         interleave: bool = True,
         last_pass: bool = True,
         until: Callable[[Finding], bool] = lambda finding: False,
+        on_finding: Callable[[Finding], None] = lambda finding: None,
+        corpus: Sequence[tuple[str, Case]] = (),
+        database: ExampleDatabase | None = None,
     ) -> None:
         self.target, self.base, self.contract = target, base, contract or Contract()
         self.seed, self.budget = seed, budget or Budget()
@@ -74,6 +82,7 @@ class Search:
         self.result = Result()
         self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
         self._interleave, self._last_pass, self._until = interleave, last_pass, until
+        self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, base)
         self._known: dict[str, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
         self._began = 0.0
@@ -111,6 +120,18 @@ class Search:
         if not run.connected or fails_by_itself(run):
             raise CannotRun(run)
         self._consider(case)
+
+    def _corpus(self) -> None:
+        """What is known comes first: it explains what the search would find again."""
+        for number, (check, case) in enumerate(self._saved):
+            if check in self.checks and check in self._violations(case):
+                self._aside.setdefault(check, []).append(case)
+                known = self._finding(check, case, None)
+                if known is not None:
+                    self.result.known[number] = known
+        for case in (*(case for _, case in self._saved), *self._pending.left()):  # whatever the budget: they are few
+            self._take(case)
+        self._pending.settled()
 
     def _calibrate(self) -> None:
         """Learn when this client gives up by itself: delays are drawn around these moments."""
@@ -156,6 +177,7 @@ class Search:
                 name, violation = next(iter(fresh.items()))
                 if name not in best or complexity(case) < complexity(best[name]):
                     best[name] = case
+                    self._pending.add(case)
                 raise CHECKS[name].failure(violation)
 
         test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
@@ -173,13 +195,21 @@ class Search:
         for name in self.checks:
             if name in best:
                 self._minimal(name, best[name])
+        self._pending.settled()
 
     # -- violations ------------------------------------------------------------------------------------------------
 
     def _consider(self, case: Case) -> None:
         if self._spent():
             raise StopSearch
-        for name in self._fresh(case):
+        self._take(case)
+        self._pending.settled()
+
+    def _take(self, case: Case) -> None:
+        fresh = self._fresh(case)
+        if fresh:
+            self._pending.add(case)
+        for name in fresh:
             self._minimal(name, case)
 
     def _fresh(self, case: Case) -> dict[str, Violation]:
@@ -259,11 +289,12 @@ class Search:
         finding = self._finding(check, case, minimal)
         if finding is not None and all(f.name != finding.name for f in self.result.findings):
             self.result.findings.append(finding)
+            self._on_finding(finding)
             self._report()
             if self._until(finding):
                 raise StopSearch
 
-    def _finding(self, check: str, case: Case, minimal: bool) -> Finding | None:
+    def _finding(self, check: str, case: Case, minimal: bool | None) -> Finding | None:
         replays = [self._replay(case) for _ in range(_REPLAYS)]
         found = [(run, verdict) for run, verdict in ((r, self._judge(r).get(check)) for r in replays) if verdict]
         if not found:

@@ -25,7 +25,7 @@ class Finding:
         case: The smallest case that violates it.
         violation: The evidence in that case's run.
         run: What happened.
-        minimal: The last pass ran to its end: nothing smaller violates the check.
+        minimal: The last pass ran to its end: nothing smaller violates the check. None where nobody tried.
         deterministic: Three replays in fresh sessions agreed to the byte.
         fingerprint: Four hexadecimal digits that name check, fault kinds and exception type.
     """
@@ -34,7 +34,7 @@ class Finding:
     case: Case
     violation: Violation
     run: Run
-    minimal: bool
+    minimal: bool | None
     deterministic: bool
     fingerprint: str
 

@@ -46,9 +46,11 @@ class Result:
 
     `cases` were swept or drawn; a case that equals an earlier one is answered from memory, and what shrinking tries is
     no case: so `runs`, which were really driven, may be fewer or more. `exposed` says for each violated check when that
-    was first seen. `interrupted` says that the user ended it.
+    was first seen. `known` are the saved cases that still fail, by their place in the corpus: they are no findings of
+    this search. `interrupted` says that the user ended it.
     """
 
+    known: dict[int, Finding] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     exposed: dict[str, Exposure] = field(default_factory=dict)

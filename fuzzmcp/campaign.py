@@ -1,0 +1,215 @@
+"""A campaign: what a job does every night. The canary, the saved cases, then a search that saves what it finds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis.database import ExampleDatabase
+
+from fuzzmcp.case import Case
+from fuzzmcp.contract import Contract
+from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
+from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.harness import drive
+from fuzzmcp.script import Script
+from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.findings import Finding
+from fuzzmcp.search.opening import CannotRun, fails_by_itself
+from fuzzmcp.search.result import Progress, Result
+from fuzzmcp.target import Target, target_of
+
+CANARY_RUNS = 300
+
+
+class CanaryMissed(Exception):
+    """The planted bug was not found: whatever such a campaign does not find proves nothing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign is to do.
+
+    Args:
+        target: The client.
+        base: Tools, calls, protocol and backend that the cases start from.
+        contract: What the client promises.
+        checks: Names of the checks to ask.
+        seed: The same seed gives the same search.
+        budget: When the search ends; the canary and the saved cases come before.
+        folder: Where findings are saved, and saved cases are replayed from; None for nowhere.
+        baseline: A file or folder of saved cases that may fail; None for none.
+        max_findings: End the search after so many new findings; None for no limit.
+        canary: Whether to look first for a planted bug in a client of fuzzmcp's own.
+        database: Hypothesis's example database; None for none.
+        front: A real server behind the fake.
+        quiet: Swallow what the client prints.
+    """
+
+    target: Target
+    base: Case
+    contract: Contract
+    checks: tuple[str, ...]
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    folder: Path | None = None
+    baseline: Path | None = None
+    max_findings: int | None = None
+    canary: bool = True
+    database: ExampleDatabase | None = None
+    front: Any = None
+    quiet: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a campaign brings home.
+
+    Args:
+        result: Of the search: its findings are the new ones, its known ones are those that a saved case showed again.
+        replays: Every saved case, as it is today, in the order of the search's corpus.
+        expected: Names of the saved cases of the baseline.
+        files: Where each new finding is saved, by its name.
+    """
+
+    result: Result
+    replays: tuple[Replayed, ...]
+    expected: frozenset[str]
+    files: dict[str, Path]
+
+    @property
+    def stale(self) -> tuple[str, ...]:
+        """Saved cases that fail no more: `fuzzmcp prune` removes them."""
+        return tuple(seen.saved.name for seen in self.replays if seen.status == FIXED)
+
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        """What fails and is not in the baseline: new findings, and saved cases that still fail."""
+        saved = [seen.saved.name for seen in self.replays if seen.status != FIXED]
+        return (
+            *(name for name in saved if name not in self.expected),
+            *(finding.name for finding in self.result.findings),
+        )
+
+
+def run_campaign(
+    plan: Plan,
+    *,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_replayed: Callable[[Replayed], None] = lambda replayed: None,
+    on_finding: Callable[[Finding, Path | None], None] = lambda finding, path: None,
+) -> Outcome:
+    """Carry out a campaign.
+
+    Args:
+        plan: What to do.
+        on_progress: Called now and then.
+        on_replayed: Called with each saved case.
+        on_finding: Called with each new finding once it is saved: what it tells can no longer be lost.
+
+    Raises:
+        CanaryMissed: The planted bug was not found.
+        CannotRun: The client cannot be driven at all.
+        CaseFileError: A saved case cannot be used; nothing has been run.
+        OSError: A finding cannot be saved.
+    """
+    corpus = _corpus(plan)
+    if plan.canary:
+        look_for_canary(plan.base, plan.seed, quiet=plan.quiet)
+    _preflight(plan)
+    replays = []
+    for saved in corpus:
+        replays.append(replayed(saved, lambda case: _driven(plan, case), plan.contract, plan.checks))
+        on_replayed(replays[-1])
+    files: dict[str, Path] = {}
+
+    def keep(finding: Finding) -> None:
+        path = None if plan.folder is None else _saved(plan.folder, plan.target, finding)
+        if path is not None:
+            files[finding.name] = path
+        on_finding(finding, path)
+
+    search = Search(
+        plan.target,
+        plan.base,
+        plan.contract,
+        seed=plan.seed,
+        budget=plan.budget,
+        checks=plan.checks,
+        on_progress=on_progress,
+        front=plan.front,
+        quiet=plan.quiet,
+        until=lambda finding: plan.max_findings is not None and len(search.result.findings) >= plan.max_findings,
+        on_finding=keep,
+        corpus=[(saved.check, saved.case) for saved in corpus],
+        database=plan.database,
+    )
+    result = search.run()
+    expected = {path.stem for path in _places(plan.baseline)}
+    return Outcome(result, tuple(replays), frozenset(expected), files)
+
+
+def saved_case(finding: Finding, role: str = "client") -> SavedCase:
+    """A finding as a case to save."""
+    return SavedCase(finding.check, finding.case, finding.violation.message, role=role)
+
+
+def _saved(folder: Path, target: Target, finding: Finding) -> Path:
+    return save(folder, finding.name, saved_case(finding, target.role))[0]
+
+
+def _corpus(plan: Plan) -> tuple[SavedCase, ...]:
+    """The saved cases of folder and baseline, each name once."""
+    paths = {path.stem: path for path in (*_places(plan.baseline, must_be=True), *_places(plan.folder))}
+    return tuple(read(path) for _, path in sorted(paths.items()))
+
+
+def _places(place: Path | None, *, must_be: bool = False) -> Sequence[Path]:
+    return case_files([place]) if place is not None and (must_be or place.exists()) else ()
+
+
+def _driven(plan: Plan, case: Case) -> Any:
+    return drive(case, plan.target, plan.contract.limits, front=plan.front, quiet=plan.quiet)
+
+
+def _preflight(plan: Plan) -> None:
+    run = _driven(plan, replace(plan.base, script=Script(), changed=None))
+    if not run.connected or fails_by_itself(run):
+        raise CannotRun(run)
+
+
+def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
+    """Find a bug that was planted, save it, read it, and see it fail again: the whole way that a finding goes.
+
+    Args:
+        base: Tools, calls and backend to do it with.
+        seed: The seed of the search.
+        quiet: Swallow what is printed.
+
+    Raises:
+        CanaryMissed: It was not found, or got lost on the way; the message says where.
+    """
+    from fuzzmcp.examples.zoo.retries import RetriesSpendCap
+
+    case, target, contract = replace(base, protocol=DEFAULT_VERSION), target_of(RetriesSpendCap), Contract()
+    search = Search(
+        target,
+        case,
+        contract,
+        seed=seed,
+        budget=Budget(CANARY_RUNS),
+        checks=("spend_cap",),
+        quiet=quiet,
+        until=lambda finding: True,
+    )
+    found = search.run().findings
+    if not found:
+        raise CanaryMissed(f"the canary lives: a planted bug was not found in {search.result.runs:,} runs")
+    with tempfile.TemporaryDirectory() as folder:
+        again = read(_saved(Path(folder), target, found[0]), root=Path(folder))
+        seen = replayed(again, lambda case: drive(case, target, contract.limits, quiet=quiet), contract)
+    if seen.status != FAILS:
+        raise CanaryMissed(f"the canary's case was saved as '{again.case.script}', and replayed it {seen.status}")

@@ -1,0 +1,155 @@
+"""A campaign: canary, saved cases, search, and what may fail."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzmcp import campaign
+from fuzzmcp.api import case_of
+from fuzzmcp.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
+from fuzzmcp.contract import Contract
+from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, read, save
+from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.search import Budget
+from fuzzmcp.search.opening import CannotRun
+from fuzzmcp.target import target_of
+
+CHECKS = ("spend_cap", "retry_after", "drift_caught")
+
+
+def plan(client: Any = naive_agent.connect, **changes: Any) -> Plan:
+    facts: dict[str, Any] = {"seed": 1, "budget": Budget(60), "canary": False}
+    return Plan(target_of(client), case_of(), Contract(), CHECKS, **facts | changes)
+
+
+def names(folder: Path) -> list[str]:
+    return [path.stem.partition("-")[0] for path in case_files([folder])]
+
+
+def test_what_is_found_is_saved_before_it_is_told(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    outcome = run_campaign(
+        plan(folder=tmp_path), on_finding=lambda finding, path: told.append((finding.name, read(path).name))
+    )
+    assert names(tmp_path) == ["drift_caught", "retry_after", "spend_cap"]
+    assert {first for first, _ in told} == {finding.name for finding in outcome.result.findings}
+    assert all(first == second for first, second in told)
+    assert {path.stem for path in outcome.files.values()} == set(outcome.unexpected)
+
+
+def test_the_next_campaign_knows_them_and_finds_nothing_new(tmp_path: Path) -> None:
+    run_campaign(plan(folder=tmp_path))
+    again = run_campaign(plan(folder=tmp_path, seed=2))
+    assert again.result.findings == []
+    assert [seen.status for seen in again.replays] == ["still fails"] * 3
+    assert sorted(again.result.known) == [0, 1, 2]
+    assert again.unexpected == tuple(seen.saved.name for seen in again.replays)
+
+
+def test_the_baseline_may_fail(tmp_path: Path) -> None:
+    run_campaign(plan(folder=tmp_path))
+    again = run_campaign(plan(folder=tmp_path, baseline=tmp_path))
+    assert (again.unexpected, again.stale) == ((), ())
+
+
+def test_what_is_not_in_the_baseline_is_still_a_failure(tmp_path: Path) -> None:
+    run_campaign(plan(folder=tmp_path))
+    (old,) = [path for path in case_files([tmp_path]) if path.stem.startswith("spend_cap")]
+    again = run_campaign(plan(folder=tmp_path, baseline=old))
+    assert sorted(name.partition("-")[0] for name in again.unexpected) == ["drift_caught", "retry_after"]
+
+
+def test_saved_cases_that_fail_no_more_are_stale(tmp_path: Path) -> None:
+    run_campaign(plan(folder=tmp_path))
+    mended = run_campaign(plan(careful_agent.connect, folder=tmp_path, baseline=tmp_path))
+    assert (mended.unexpected, mended.result.findings) == ((), [])
+    assert sorted(name.partition("-")[0] for name in mended.stale) == ["drift_caught", "retry_after", "spend_cap"]
+
+
+def test_a_bug_that_comes_back_is_found_by_its_saved_case_first(tmp_path: Path) -> None:
+    save(tmp_path, "spend_cap-mine", SavedCase("spend_cap", case_of("ok,429cap", calls=["get_order()", "get_order()"])))
+    outcome = run_campaign(plan(folder=tmp_path, budget=Budget(1)))
+    assert outcome.unexpected == ("spend_cap-mine",)
+
+
+def test_a_saved_case_that_fails_differently_becomes_a_finding_of_its_own(tmp_path: Path) -> None:
+    save(tmp_path, "drift_caught-mine", SavedCase("drift_caught", case_of("429cap")))
+    outcome = run_campaign(plan(folder=tmp_path, budget=Budget(2)))
+    assert [finding.check for finding in outcome.result.findings] == ["spend_cap"]
+    assert outcome.unexpected[0] == "drift_caught-mine"
+
+
+def test_it_ends_after_so_many_findings(tmp_path: Path) -> None:
+    outcome = run_campaign(plan(folder=tmp_path, max_findings=1))
+    assert (len(outcome.result.findings), names(tmp_path)) == (1, names(tmp_path)[:1])
+
+
+def test_nothing_is_saved_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = run_campaign(plan())
+    assert (len(outcome.result.findings), outcome.files, list(tmp_path.iterdir())) == (3, {}, [])
+
+
+def test_a_bad_saved_case_is_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("check = 3\n")
+    with pytest.raises(CaseFileError, match=r"bad\.toml"):
+        run_campaign(plan(folder=tmp_path))
+
+
+def test_a_baseline_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CaseFileError, match="there is no such file or folder"):
+        run_campaign(plan(baseline=tmp_path / "gone"))
+
+
+def test_a_client_that_cannot_run_is_told_before_the_saved_cases(tmp_path: Path) -> None:
+    async def broken(server: Any) -> None:
+        raise OSError("no such host")
+
+    save(tmp_path, "spend_cap-mine", SavedCase("spend_cap", case_of("429cap")))
+    with pytest.raises(CannotRun, match="no such host"):
+        run_campaign(plan(broken, folder=tmp_path))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("tools", [None, [{"name": "echo", "inputSchema": {"type": "object"}}]])
+@pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
+def test_the_canary_is_found_with_any_catalogue_loop_and_protocol(backend: str, tools: Any, protocol: str) -> None:
+    look_for_canary(case_of(backend=backend, tools=tools, protocol=protocol), seed=3)
+
+
+def test_a_dead_check_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuzzmcp.checks import CHECKS, HELD
+
+    dead = dataclasses.replace(CHECKS["spend_cap"], judge=lambda facts, contract: HELD)
+    monkeypatch.setitem(CHECKS, "spend_cap", dead)
+    with pytest.raises(CanaryMissed, match="a planted bug was not found in"):
+        run_campaign(plan(canary=True))
+
+
+def test_a_dead_fault_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuzzmcp.server import answers
+
+    monkeypatch.setattr(answers, "build", _always_ok(answers.build))
+    with pytest.raises(CanaryMissed):
+        look_for_canary(case_of(), seed=1)
+
+
+def _always_ok(build: Any) -> Any:
+    from fuzzmcp.script import OK
+
+    return lambda action, *arguments, **options: build(OK, *arguments, **options)
+
+
+def test_a_case_that_is_lost_on_the_way_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved_case = campaign.saved_case
+
+    def lossy(finding: Any, role: str = "client") -> SavedCase:
+        return dataclasses.replace(saved_case(finding, role), case=case_of())
+
+    monkeypatch.setattr(campaign, "saved_case", lossy)
+    with pytest.raises(CanaryMissed, match="the canary's case was saved as 'ok', and replayed it fixed"):
+        look_for_canary(case_of(), seed=1)
