@@ -19,7 +19,7 @@ def main() -> int:
     client = str(Path(__file__).with_name("naive_agent.py")) + ":connect"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "fuzzmcp", "run", client, "--time", "30s", "--seed", "1"]
+        command = [sys.executable, "-m", "fuzzmcp", "run", client, "--time", "30s", "--seed", "1", "--no-save"]
         done = subprocess.run([*command, "--report", f"json={report}"], check=False)
         if done.returncode != 1:
             print(f"demo: expected findings, and exit code 1; got {done.returncode}", file=sys.stderr)

@@ -69,12 +69,14 @@ class Outcome:
     """What a campaign brings home.
 
     Args:
+        plan: What was to be done.
         result: Of the search: its findings are the new ones, its known ones are those that a saved case showed again.
         replays: Every saved case, as it is today, in the order of the search's corpus.
         expected: Names of the saved cases of the baseline.
         files: Where each new finding is saved, by its name.
     """
 
+    plan: Plan
     result: Result
     replays: tuple[Replayed, ...]
     expected: frozenset[str]
@@ -126,8 +128,8 @@ def run_campaign(
         on_replayed(replays[-1])
     files: dict[str, Path] = {}
 
-    def keep(finding: Finding) -> None:
-        path = None if plan.folder is None else _saved(plan.folder, plan.target, finding)
+    def found(finding: Finding) -> None:
+        path = None if plan.folder is None else keep(plan.folder, finding, plan.target.role)
         if path is not None:
             files[finding.name] = path
         on_finding(finding, path)
@@ -143,13 +145,12 @@ def run_campaign(
         front=plan.front,
         quiet=plan.quiet,
         until=lambda finding: plan.max_findings is not None and len(search.result.findings) >= plan.max_findings,
-        on_finding=keep,
+        on_finding=found,
         corpus=[(saved.check, saved.case) for saved in corpus],
         database=plan.database,
     )
     result = search.run()
-    expected = {path.stem for path in _places(plan.baseline)}
-    return Outcome(result, tuple(replays), frozenset(expected), files)
+    return Outcome(plan, result, tuple(replays), names_in(plan.baseline), files)
 
 
 def saved_case(finding: Finding, role: str = "client") -> SavedCase:
@@ -157,14 +158,24 @@ def saved_case(finding: Finding, role: str = "client") -> SavedCase:
     return SavedCase(finding.check, finding.case, finding.violation.message, role=role)
 
 
-def _saved(folder: Path, target: Target, finding: Finding) -> Path:
-    return save(folder, finding.name, saved_case(finding, target.role))[0]
+def keep(folder: Path, finding: Finding, role: str = "client") -> Path:
+    """Save a finding, unless there is a file of its name, and return the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    return save(folder, finding.name, saved_case(finding, role))[0]
 
 
 def _corpus(plan: Plan) -> tuple[SavedCase, ...]:
     """The saved cases of folder and baseline, each name once."""
     paths = {path.stem: path for path in (*_places(plan.baseline, must_be=True), *_places(plan.folder))}
     return tuple(read(path) for _, path in sorted(paths.items()))
+
+
+def names_in(place: Path | None) -> frozenset[str]:
+    """The names of the saved cases in a file or folder."""
+    return frozenset(path.stem for path in _places(place))
 
 
 def _places(place: Path | None, *, must_be: bool = False) -> Sequence[Path]:
@@ -209,7 +220,7 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     if not found:
         raise CanaryMissed(f"the canary lives: a planted bug was not found in {search.result.runs:,} runs")
     with tempfile.TemporaryDirectory() as folder:
-        again = read(_saved(Path(folder), target, found[0]), root=Path(folder))
+        again = read(keep(Path(folder), found[0]), root=Path(folder))
         seen = replayed(again, lambda case: drive(case, target, contract.limits, quiet=quiet), contract)
     if seen.status != FAILS:
         raise CanaryMissed(f"the canary's case was saved as '{again.case.script}', and replayed it {seen.status}")

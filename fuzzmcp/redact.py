@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fuzzmcp.case import Call, Case
+from fuzzmcp.drift import TYPES
 
 MASK = "[redacted]"
 _SECRET = frozenset(("apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "key")) | {
@@ -18,7 +19,8 @@ _NAMED = re.compile(
     r"""(?P<name>[A-Za-z][\w.-]*)\\*["']?\s*[:=]\s*"""
     r"""(?P<value>(?P<quote>\\*["'])|(?:Basic|Bearer)\s+[^\s,;"']+|[\[{]|[^\s,;)}\]"'\\]+)"""
 )
-_PLAIN = ("true", "false", "null", "None", "True", "False")
+_PLAIN = ("true", "false", "null", "None", "True", "False", *TYPES)
+"""Words that hide nothing: literals, and the types in `drift(token:string)`."""
 
 
 def is_secret(name: str) -> bool:

@@ -17,12 +17,18 @@ SDK = "examples/sdk_client.py:connect"
 
 
 def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments))
+    return CliRunner().invoke(main, _tidy(arguments))
 
 
 def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fuzzmcp", *arguments]
+    command = [sys.executable, "-m", "fuzzmcp", *_tidy(arguments)]
     return subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=120)
+
+
+def _tidy(arguments: tuple[str, ...]) -> list[str]:
+    """A search that does not say where it saves its findings saves none: the tests leave nothing behind."""
+    saves = arguments[:1] != ("run",) or "--save" in arguments
+    return list(arguments if saves else (arguments[0], "--no-save", *arguments[1:]))
 
 
 def written(folder: Path, name: str, source: str) -> str:

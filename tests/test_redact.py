@@ -80,6 +80,7 @@ def test_what_is_no_secret_stays_as_it_is(value: Any) -> None:
         ('token="ends in a backslash\\\\", b="c"', f'token="{MASK}", b="c"'),
         ("no token was given", "no token was given"),
         ("token: null", "token: null"),
+        ("drift(token:string;key>Key)", "drift(token:string;key>Key)"),
     ],
 )
 def test_texts_of_many_kinds_are_masked(text: str, masked: str) -> None:

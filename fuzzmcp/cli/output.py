@@ -5,44 +5,113 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import click
+from fuzzmcp.cli.usage import BadOption, say, unknown
+from fuzzmcp.report.kinds import KINDS, written
 
-from fuzzmcp.faults import nearest
+if TYPE_CHECKING:
+    from fuzzmcp.report.model import Report
+
+STDOUT = "-"
 
 
-def report_file(text: str) -> str:
-    """The file that `--report json=FILE` names, found writable before the search begins."""
+@dataclass(frozen=True)
+class Wanted:
+    """A report that somebody asked for: its kind, the file or `-`, and the option that said so."""
+
+    kind: str
+    file: str
+    option: str = "--report"
+
+
+def report_file(text: str) -> Wanted:
+    """What `--report KIND=FILE` asks for."""
     kind, mark, file = text.partition("=")
-    if kind != "json":
-        guess = "; did you mean 'json'?" if nearest(kind, ("json",)) else ": expected json=FILE"
-        raise click.UsageError(f"--report: unknown kind of report '{kind}'{guess}")
+    if kind not in KINDS:
+        message = unknown("kind of report", kind, KINDS)
+        raise BadOption("--report", message + ("" if "did you mean" in message else f": one of {', '.join(KINDS)}"))
     if not mark or not file:
-        raise click.UsageError("--report: expected json=FILE, or json=- for stdout")
-    place = Path(file) if Path(file).exists() else Path(file).parent
-    if file != "-" and (Path(file).is_dir() or not place.exists() or not os.access(place, os.W_OK)):
-        raise click.UsageError(f"--report: cannot write to '{file}'")
-    return file
+        raise BadOption("--report", f"expected {kind}=FILE, or {kind}=- for stdout")
+    return Wanted(kind, file)
 
 
-def write(file: str, text: str, stdout: TextIO) -> None:
-    """Write a report to a file, or to the standard output that was kept for it."""
-    if file == "-":
-        stdout.write(text)
-        stdout.flush()
+def found_writable(reports: Sequence[Wanted]) -> tuple[Wanted, ...]:
+    """The same reports, once it is sure that each can be written and has a place of its own.
+
+    Raises:
+        BadOption: A file cannot be written, or two reports go to the same place.
+    """
+    taken: dict[str, Wanted] = {}
+    for wanted in reports:
+        file = Path(wanted.file)
+        place = file if file.exists() else file.parent
+        if wanted.file != STDOUT and (file.is_dir() or not place.exists() or not os.access(place, os.W_OK)):
+            raise BadOption(wanted.option, f"cannot write to '{wanted.file}'")
+        key = STDOUT if wanted.file == STDOUT else os.path.realpath(file)
+        if key in taken:
+            where = "stdout" if wanted.file == STDOUT else f"'{wanted.file}'"
+            raise BadOption(wanted.option, f"{taken[key].kind} and {wanted.kind} cannot both go to {where}")
+        taken[key] = wanted
+    return tuple(reports)
+
+
+def to_stdout(reports: Sequence[Wanted]) -> bool:
+    """Whether standard output is wanted for a report."""
+    return any(wanted.file == STDOUT for wanted in reports)
+
+
+def write_reports(report: Report, reports: Sequence[Wanted], stdout: TextIO) -> None:
+    """Write each report to its file, or to the standard output that was kept for it."""
+    for wanted in reports:
+        text = written(report, wanted.kind)
+        if wanted.file == STDOUT:
+            stdout.write(text)
+            stdout.flush()
+            continue
+        try:
+            _write_whole(Path(wanted.file), text)
+        except OSError as error:
+            raise BadOption(wanted.option, f"cannot write to '{wanted.file}': {error.strerror}") from None
+
+
+def append_summary(report: Report) -> None:
+    """Append the Markdown summary to the file that GitHub Actions shows with the job, where there is one.
+
+    What goes wrong with it is said on stderr, and changes nothing else: the summary is an extra.
+    """
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
         return
     try:
-        Path(file).write_text(text, "utf-8")
-    except OSError as error:
-        raise click.UsageError(f"--report: cannot write to '{file}': {error.strerror}") from None
+        with open(file, "a", encoding="utf-8") as summary:
+            summary.write(written(report, "markdown"))
+    except (OSError, ValueError) as error:
+        say(f"warning: no summary: cannot write to '{file}': {getattr(error, 'strerror', None) or error}")
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """Write a file that is never seen half written: beside its place first. A pipe or a device is written as it is."""
+    file = Path(os.path.realpath(file))
+    data = text.encode("utf-8")
+    if (file.exists() and not file.is_file()) or not os.access(file.parent, os.W_OK):
+        file.write_bytes(data)
+        return
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager
 def reserved_stdout(reserved: bool) -> Iterator[TextIO]:
-    """Keep standard output for the JSON alone: all else that is printed goes to stderr, also past `sys.stdout`."""
+    """Keep standard output for one report alone: all else that is printed goes to stderr, also past `sys.stdout`."""
     stdout = sys.stdout
     if not reserved:
         yield stdout

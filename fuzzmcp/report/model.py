@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from fuzzmcp import __version__
 from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.redact import redacted_case, redacted_text
 from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment, timeline
 from fuzzmcp.search.findings import Finding
@@ -47,7 +49,8 @@ class SavedFinding:
     """A violated check with everything that a reader needs to understand and repeat it.
 
     `minimal` and `deterministic` are None for a single replay, where nobody tried. `replay` is the command that shows
-    the violation again, one word an element.
+    the violation again, one word an element. `known` says that the finding belongs to the baseline; `saved` is the
+    relative path of the case file that keeps it.
     """
 
     check: str
@@ -60,6 +63,8 @@ class SavedFinding:
     fingerprint: str = ""
     minimal: bool | None = None
     deterministic: bool | None = None
+    known: bool = False
+    saved: str | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +77,7 @@ class SavedFinding:
         return shlex.join(self.replay)
 
     def as_json(self) -> dict[str, Any]:
-        """The finding as the report saves it."""
+        """The finding as the report saves it; `known` and `saved` only where they say something."""
         return {
             "check": self.check,
             "faults": self.faults,
@@ -82,6 +87,8 @@ class SavedFinding:
             "fingerprint": self.fingerprint,
             "message": self.message,
             "replay": self.command,
+            **({"known": True} if self.known else {}),
+            **({} if self.saved is None else {"saved": self.saved}),
             "case": dict(self.case),
             "requests": [moment.as_json() for moment in self.requests],
         }
@@ -89,7 +96,11 @@ class SavedFinding:
 
 @dataclass(frozen=True)
 class Report:
-    """One search as a reader sees it; `as_json` is what `--report json=FILE` writes."""
+    """One search as a reader sees it; `as_json` is what `--report json=FILE` writes.
+
+    `stale` names the saved cases that no longer fail. `fuzzmcp` is the version that made the report. `tools` are those
+    of the cases that say `"tools_of": "report"`: there are such only where every case had repeated a large catalogue.
+    """
 
     subject: Subject
     seed: int
@@ -108,15 +119,20 @@ class Report:
     moments: tuple[float, ...] = ()
     interrupted: bool = False
     phase: str = ""
+    stale: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    fuzzmcp: str = __version__
 
     def as_json(self) -> dict[str, Any]:
         """Plain data: no wall time but `seconds`, no path and no address of the machine it ran on."""
         return {
             "version": VERSION,
+            "fuzzmcp": self.fuzzmcp,
             "client": self.subject.client,
             "role": self.subject.role,
             "mcp": self.subject.mcp,
             "catalogue": self.subject.catalogue,
+            "tool_count": self.tool_count,
             "protocol": self.protocol,
             "transport": self.transport,
             "backend": self.backend,
@@ -126,20 +142,61 @@ class Report:
             "seconds": round(self.seconds, 3),
             "virtual_seconds": self.virtual_seconds,
             "interrupted": self.interrupted,
+            "phase": self.phase,
             "moments": list(self.moments),
             "findings": [finding.as_json() for finding in self.findings],
             "checks": {name: dict(counts) for name, counts in self.checks.items()},
             "faults": {name: dict(counts) for name, counts in self.faults.items()},
             "undelivered": dict(self.undelivered),
+            **({"stale": list(self.stale)} if self.stale else {}),
+            **({"tools": [dict(tool) for tool in self.tools]} if self.tools else {}),
         }
 
     def dumps(self) -> str:
-        """The report as JSON text, in ASCII, so that any pipe can carry it."""
-        return json.dumps(self.as_json(), indent=2) + "\n"
+        """The report as JSON text, one moment a line; in ASCII, so that any pipe can carry it."""
+        return "".join(_pretty(self.as_json())) + "\n"
+
+    @classmethod
+    def from_json(cls, data: Any) -> Report:
+        """The report that `as_json` described; `fuzzmcp.report.load` says what is wrong with what is none.
+
+        Raises:
+            ReportError: The data is no report, or one of a newer version.
+        """
+        from fuzzmcp.report.load import from_json
+
+        return from_json(data)
 
 
-def report_of(subject: Subject, seed: int, result: Result, contract: Contract, base: Case) -> Report:
-    """Freeze what a search brought home.
+def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
+    """Indented JSON, in pieces. Timelines are most of a report: indented as well, they would be twice as long."""
+    inner = margin + "  "
+    if isinstance(value, dict) and value:
+        for place, (name, member) in enumerate(value.items()):
+            yield f"{',' if place else '{'}{inner}{json.dumps(name)}: "
+            yield from _pretty(member, inner, name)
+        yield margin + "}"
+    elif isinstance(value, list) and value:
+        for place, member in enumerate(value):
+            yield f"{',' if place else '['}{inner}"
+            yield from (json.dumps(member),) if key == "requests" else _pretty(member, inner)
+        yield margin + "]"
+    else:
+        yield json.dumps(value)
+
+
+def report_of(
+    subject: Subject,
+    seed: int,
+    result: Result,
+    contract: Contract,
+    base: Case,
+    *,
+    files: Mapping[str, str] | None = None,
+    known: Sequence[SavedFinding] = (),
+    stale: Sequence[str] = (),
+) -> Report:
+    """Freeze what a search brought home, at a size that can be kept.
 
     Args:
         subject: What was tested.
@@ -147,9 +204,14 @@ def report_of(subject: Subject, seed: int, result: Result, contract: Contract, b
         result: What it found.
         contract: What the client promises.
         base: The case that the search started from.
+        files: The case file of each finding that is saved, by the finding's name.
+        known: Saved findings that failed again: they come before the new ones.
+        stale: Names of saved cases that fail no more.
     """
+    from fuzzmcp.report.fit import fitted
+
     checks, faults = result.tally.as_json()
-    return Report(
+    report = Report(
         subject=subject,
         seed=seed,
         runs=result.runs,
@@ -160,19 +222,28 @@ def report_of(subject: Subject, seed: int, result: Result, contract: Contract, b
         backend=base.backend,
         tool_count=len(base.tools),
         contract=contract_json(contract),
-        findings=tuple(saved(subject, finding) for finding in result.findings),
+        findings=(*known, *(saved(subject, finding, (files or {}).get(finding.name)) for finding in result.findings)),
         checks={name: checks[name] for name in CHECKS if name in checks},
         faults=faults,
-        undelivered={one_line(reason): count for reason, count in sorted(result.tally.undelivered.items())},
+        undelivered={_told(reason): count for reason, count in sorted(result.tally.undelivered.items())},
         moments=result.moments,
         interrupted=result.interrupted,
         phase=result.phase,
+        stale=tuple(stale),
     )
+    return fitted(report)
 
 
-def saved(subject: Subject, finding: Finding) -> SavedFinding:
-    """A finding of a search as data."""
-    return _saved(
+def saved(subject: Subject, finding: Finding, file: str | None = None, *, known: bool = False) -> SavedFinding:
+    """A finding of a search as data.
+
+    Args:
+        subject: What was tested.
+        finding: The finding.
+        file: The case file that keeps it.
+        known: It belongs to the baseline.
+    """
+    found = _saved(
         subject,
         finding.check,
         finding.run,
@@ -180,7 +251,12 @@ def saved(subject: Subject, finding: Finding) -> SavedFinding:
         fingerprint=finding.fingerprint,
         minimal=finding.minimal,
         deterministic=finding.deterministic,
+        known=known,
+        saved=file,
     )
+    if file is None:
+        return found
+    return replace(found, replay=("fuzzmcp", "replay", subject.client, file, *subject.options))
 
 
 def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
@@ -189,16 +265,22 @@ def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) ->
 
 
 def _saved(subject: Subject, check: str, run: Run, violation: Violation, **more: Any) -> SavedFinding:
+    case = redacted_case(run.case)
     return SavedFinding(
         check=check,
-        faults=str(run.case.script),
-        calls=() if subject.role == "agent" else tuple(map(str, run.case.calls)),
-        message=one_line(violation.message, 300),
+        faults=str(case.script),
+        calls=() if subject.role == "agent" else tuple(map(str, case.calls)),
+        message=_told(violation.message, 300),
         requests=timeline(run, violation.evidence),
-        case=case_json(run.case, subject.role),
-        replay=replay_of(subject, run.case),
+        case=case_json(case, subject.role),
+        replay=replay_of(subject, case),
         **more,
     )
+
+
+def _told(text: str, limit: int = 200) -> str:
+    """What is said in one line, without secrets."""
+    return one_line(redacted_text(text), limit)
 
 
 def case_json(case: Case, role: str = "client") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fuzzmcp.checks import HELD, Violation
+from fuzzmcp.redact import redacted_case, redacted_text
 from fuzzmcp.report.console import labelled, show_finding, show_header, show_timeline
 from fuzzmcp.report.model import Subject, violated
 from fuzzmcp.report.text import counted, harmless, one_line
@@ -28,7 +29,7 @@ def show_replay(
         console: Where to.
         trace: Print the whole timeline, and the logs.
     """
-    case = run.case
+    case = redacted_case(run.case)
     tools = f"{subject.catalogue} ({counted(len(case.tools), 'tool')})"
     show_header(subject, tools, f"{case.protocol} over {case.transport}", console=console)
     calls = "" if subject.role == "agent" else "   " + "; ".join(map(str, case.calls))
@@ -53,7 +54,7 @@ def _show_outcome(run: Run, outcome: Outcome, console: Console) -> None:
     if outcome.call == PROBE:
         name = "the probe call"
     else:
-        name = "the agent" if run.role == "agent" else str(run.case.calls[outcome.call])
+        name = "the agent" if run.role == "agent" else redacted_text(str(run.case.calls[outcome.call]))
     took = f"{outcome.ended - outcome.started:.3f} s"
     line = Text.assemble((harmless(name), "bold"), f"  after {took}  {one_line(ending(outcome), 500)}")
     console.print(line, soft_wrap=True)
@@ -65,7 +66,7 @@ def _show_surroundings(run: Run, console: Console) -> None:
     lines += [f"left behind: {leak.kind}: {leak.what}" for leak in run.leaks]
     lines += [f"{b.at:,.3f}  the event loop was blocked for {b.seconds:g} s by {b.where}" for b in run.blocked]
     for line in lines:
-        console.print(Text("   " + one_line(line, 300)), soft_wrap=True)
+        console.print(Text("   " + one_line(redacted_text(line), 300)), soft_wrap=True)
     if lines:
         console.print()
 
@@ -73,13 +74,14 @@ def _show_surroundings(run: Run, console: Console) -> None:
 def _notes(run: Run) -> Iterator[str]:
     if not run.connected:
         error = run.connect_error
-        yield "the client never got ready" + (f": {type(error).__name__}: {one_line(str(error))}" if error else "")
+        why = f": {type(error).__name__}: {one_line(redacted_text(str(error)))}" if error else ""
+        yield f"the client never got ready{why}"
     if run.stopped:
         yield f"the run was cut short: {run.stopped}"
     for step in run.unreached:
         yield f"'{step}' was never reached: no request of the client took it"
     for reason in dict.fromkeys(run.undelivered):
-        yield f"not delivered: {one_line(reason)}"
+        yield f"not delivered: {one_line(redacted_text(reason))}"
     if run.case.script.steps and not run.played:
         yield "the fault never fired: this proves nothing"
 

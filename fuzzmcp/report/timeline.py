@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from fuzzmcp.case import Call
 from fuzzmcp.interpret import interpret
+from fuzzmcp.redact import redacted_text
 from fuzzmcp.report.text import harmless, one_line, path_of
 from fuzzmcp.script import Action
 from fuzzmcp.trace import PROBE, Answer, Event, Outcome, Run, Site
@@ -136,8 +137,8 @@ class _Narrator:
             method=harmless(method),
             id=event.frame.get("id") if event.frame else None,
             call=event.call,
-            label=one_line(label, 80),
-            text=one_line(text),
+            label=one_line(redacted_text(label), 80),
+            text=one_line(redacted_text(text)),
             site=_site(event.site),
             loop=_site(event.loop),
             fault=str(event.action) if event.action else None,
@@ -238,7 +239,11 @@ def _content(answer: Answer) -> str:
 
 
 def ending(outcome: Outcome) -> str:
-    """How a call ended, in a few words."""
+    """How a call ended, in a few words, secrets masked."""
+    return redacted_text(_ending(outcome))
+
+
+def _ending(outcome: Outcome) -> str:
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}: {error}".removesuffix(": ")

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 from rich.cells import cell_len
 from rich.console import Console
 
-from fuzzmcp import Contract, run, violations
+from fuzzmcp import run
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.console import show_finding, show_report, show_timeline, telling
-from fuzzmcp.report.model import Report, SavedFinding, Subject, contract_json, violated
+from fuzzmcp.report.model import Report, SavedFinding
 from fuzzmcp.report.terminal import console_for
+from fuzzmcp.report.text import harmless
 from fuzzmcp.report.timeline import Moment, timeline
-
-SUBJECT = Subject("examples/naive_agent.py:connect", mcp="2.3.0")
+from report.samples import finding_of, report_with, reports
 
 
 def console(width: int = 110, **more: Any) -> Console:
@@ -32,39 +32,9 @@ def printed(on: Console) -> str:
     return on.file.getvalue()
 
 
-def finding_of(script: str, check: str, **more: Any) -> SavedFinding:
-    happened = run(naive_agent.connect, script, **more)
-    (found,) = violated(SUBJECT, happened, {check: violations(happened)[check]})
-    return replace(found, fingerprint="3f2a", minimal=True, deterministic=True)
-
-
 @pytest.fixture(scope="module")
 def finding() -> SavedFinding:
     return finding_of("429cap", "spend_cap")
-
-
-def report_with(*findings: SavedFinding, **more: Any) -> Report:
-    counts: Mapping[str, Mapping[str, int]] = {
-        "spend_cap": {"held": 0, "violated": 3, "not_exercised": 7},
-        "backoff": {"held": 0, "violated": 0, "not_exercised": 10},
-        "survives": {"held": 1_234, "violated": 0, "not_exercised": 0},
-    }
-    base = Report(
-        subject=SUBJECT,
-        seed=1,
-        runs=2_000,
-        seconds=8.0,
-        virtual_seconds=7_261.0,
-        protocol="2025-11-25",
-        transport="memory",
-        backend="asyncio",
-        tool_count=4,
-        contract=contract_json(Contract()),
-        findings=findings,
-        checks=counts,
-        faults={"429cap": {"injected": 8, "reactions": {"sent again": 5, "raised RuntimeError": 3}}},
-    )
-    return replace(base, **more)
 
 
 def shown(finding: SavedFinding, width: int = 110) -> list[str]:
@@ -172,6 +142,7 @@ def test_the_report_ends_in_tables_and_one_line(finding: SavedFinding) -> None:
     assert "spend_cap       -          3               7" in lines
     assert "survives    1,234          -               -" in lines
     assert "429cap          8   sent again 5 · raised RuntimeError 3" in lines
+    assert "ping            2" in lines
     assert lines[-1] == "1 finding · 2,000 runs · 250 runs/s · 2 h 1 min of virtual time · 8.0 s · seed 1"
     assert all(line == line.rstrip() for line in lines)
 
@@ -209,6 +180,33 @@ def test_a_stream_that_cannot_encode_an_arrow_gets_its_escape(finding: SavedFind
     show_finding(finding, console_for(stream))
     stream.flush()
     assert b"\\u2192  tools/call " in raw.getvalue()
+
+
+def test_known_findings_are_marked_and_saved_ones_name_their_file(finding: SavedFinding) -> None:
+    known = replace(finding, known=True, saved="regressions/spend_cap-3f2a.toml")
+    lines = shown(known)
+    assert " ".join(lines[:2]).split(" FAULTS=")[0].endswith("known · minimal · deterministic")
+    assert lines[-1] == "saved regressions/spend_cap-3f2a.toml"
+    on = console()
+    show_report(report_with(known, finding, stale=("backoff-85e1", "survives-0a1b")), on)
+    text = printed(on)
+    assert "stale no longer failing: backoff-85e1, survives-0a1b. fuzzmcp prune removes what is fixed.\n" in text
+    assert text.splitlines()[-1].startswith("1 new finding, 1 known · 2,000 runs")
+
+
+def test_a_check_of_another_version_is_shown_without_its_reason(finding: SavedFinding) -> None:
+    lines = shown(replace(finding, check="telepathy"))
+    assert lines[0].startswith("telepathy-3f2a   get_order was sent again")
+    assert "why   this version of fuzzmcp does not know the check." in lines
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_no_saved_report_can_command_the_terminal(report: Report) -> None:
+    on = console()
+    show_report(report, on)
+    text = printed(on)
+    assert text == "\n".join(map(harmless, text.split("\n")))
 
 
 def test_the_header_breaks_between_its_parts_where_it_is_too_long() -> None:

@@ -25,7 +25,7 @@ def result_of(script: str, check: str) -> Result:
     tally = Tally()
     tally.add(happened, {check: violation})
     tally.undelivered = Counter({"b": 1, "a at 0x7fff": 2})
-    return Result([finding], tally, runs=1, seconds=1.23456, moments=(30.0,), phase="sweep")
+    return Result(findings=[finding], tally=tally, runs=1, seconds=1.23456, moments=(30.0,), phase="sweep")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,49 @@
+"""How saved cases look on a terminal, when they are replayed and when they are found: one line, and its sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from fuzzmcp.corpus import ERROR, FAILS, FAILS_DIFFERENTLY, FIXED, Replayed
+from fuzzmcp.report.text import harmless, one_line
+from fuzzmcp.search.findings import Finding
+
+_STYLES = {FIXED: "green", FAILS: "red", FAILS_DIFFERENTLY: "yellow", ERROR: "bold red"}
+_WIDEST = max(map(len, _STYLES))
+
+
+def show_replayed(seen: Replayed, console: Console, *, expected: bool = False) -> None:
+    """Print what became of a saved case.
+
+    Args:
+        seen: The case, replayed.
+        console: Where to.
+        expected: The case belongs to the baseline: it may fail.
+    """
+    script = harmless(str(seen.saved.case.script))
+    line = Text.assemble(
+        (seen.status.ljust(_WIDEST), _STYLES[seen.status]), f"  {harmless(seen.saved.name)}  ", (script, "bold")
+    )
+    if expected:
+        line.append("  in the baseline", "dim")
+    console.print(line, soft_wrap=True)
+    console.print(Text(" " * (_WIDEST + 2) + one_line(seen.message, 300), "dim"), soft_wrap=True)
+
+
+def show_found(finding: Finding, path: Path | None, console: Console) -> None:
+    """Print a new finding at the moment it is found.
+
+    Args:
+        finding: The finding.
+        path: The case file that keeps it; None for none.
+        console: Where to.
+    """
+    script = harmless(str(finding.case.script))
+    line = Text.assemble(("new".ljust(_WIDEST), "bold red"), f"  {harmless(finding.name)}  ", (script, "bold"))
+    if path is not None:
+        line.append(f"  saved as {path}", "dim")
+    console.print(line, soft_wrap=True)
+    console.print(Text(" " * (_WIDEST + 2) + one_line(finding.violation.message, 300), "dim"), soft_wrap=True)

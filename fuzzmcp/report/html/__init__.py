@@ -1,0 +1,5 @@
+"""One self-contained page: nothing is loaded from anywhere, no script runs, and every text is escaped."""
+
+from fuzzmcp.report.html.page import page
+
+__all__ = ["page"]

@@ -1,0 +1,66 @@
+"""The telling part of a timeline, and the words for each of its moments: the same on a terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuzzmcp.report.text import harmless, ordinal
+from fuzzmcp.report.timeline import Moment
+from fuzzmcp.trace import PROBE
+
+FIRST, LAST = 14, 8
+"""Moments of a timeline before and after the fold."""
+_HANDSHAKE = ("initialize", "notifications/initialized", "server/discover", "tools/list", "")
+
+
+def telling(moments: Sequence[Moment]) -> tuple[Moment, ...]:
+    """The moments that a reader needs: without a plain handshake, without what follows the script, unless evidence."""
+    began = next((i for i, m in enumerate(moments) if m.method == "tools/call"), len(moments))
+    faulty = {m.method for m in moments[:began] if m.fault or m.kind == "silence"}
+    found = tuple(m for i, m in enumerate(moments) if _tells(m, opening=i < began, faulty=faulty))
+    return found or tuple(moments)
+
+
+def _tells(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
+    if moment.evidence or moment.fault or moment.kind in ("silence", "omitted"):
+        return True
+    if moment.after or moment.kind in ("open", "start", "over"):
+        return False
+    if moment.kind == "hang_up" or not opening:
+        return True
+    return moment.method not in _HANDSHAKE or (moment.direction == "->" and moment.method in faulty)
+
+
+def what(moment: Moment, one_call: bool) -> str:
+    """The middle column of a line; where there is only one call, its tool is name enough."""
+    text, label = moment.text, moment.label
+    if one_call and moment.kind in ("request", "settle"):
+        text, label = (text.partition("(")[0], label) if moment.nth else (text, label.partition("(")[0])
+    if moment.nth and moment.call == PROBE:
+        text += " (the probe)"
+    if moment.direction == "->" or (moment.direction == "<-" and not label):
+        name = moment.method if moment.id is None else f"{moment.method} {moment.id}".strip()
+        return harmless("  ".join(filter(None, (name, label, text))))
+    if label == "ok" and not moment.fault:
+        return label
+    return harmless("  ".join(filter(None, (label, text))))
+
+
+def where(moment: Moment) -> str:
+    """The right column: the line that sent a request, or the loop that came back to send it again."""
+    place = moment.loop or moment.site
+    if place is None or moment.kind != "request":
+        return ""
+    short = harmless(place.rpartition("/")[2])
+    return f"again from {short}" if moment.loop else short
+
+
+def last_evidence(moments: Sequence[Moment]) -> Moment | None:
+    """The moment that shows the violation: the last that the check points at."""
+    return next((moment for moment in reversed(moments) if moment.evidence), None)
+
+
+def deed(moment: Moment) -> str:
+    """What to write beside the last evidence."""
+    repeats = moment.kind == "request" and moment.nth is not None and moment.nth > 1
+    return f"the {ordinal(moment.nth or 0)} request" if repeats else "here"

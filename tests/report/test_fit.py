@@ -1,0 +1,113 @@
+"""Keeping a saved report small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fuzzmcp.report.fit import LIMIT, fitted
+from fuzzmcp.report.load import loads
+from fuzzmcp.report.model import Report, SavedFinding
+from fuzzmcp.report.timeline import KEPT, Moment
+from report.samples import finding_of, report_with
+
+LONG = "x" * 200
+TOOLS = [{"name": f"tool_{i}", "description": LONG * 3, "inputSchema": {"type": "object"}} for i in range(300)]
+
+
+def finding(number: int, moments: int = KEPT, **more: object) -> SavedFinding:
+    requests = tuple(
+        Moment(
+            float(i), "->", "request", "tools/call", i, 0, "label", f"{number} {LONG}", "agent.py:48 ask",
+            evidence=i % 97 == 50, nth=i + 1,
+        )
+        for i in range(moments)
+    )  # fmt: skip
+    one = finding_of("429cap", "spend_cap") if not _MADE else _MADE[0]
+    _MADE[:] = [one]
+    return replace(one, fingerprint=f"{number:04x}", requests=requests, **more)
+
+
+_MADE: list[SavedFinding] = []
+
+
+def test_a_report_that_fits_is_left_alone() -> None:
+    small = report_with(finding(1))
+    assert fitted(small) is small
+
+
+@pytest.mark.parametrize("findings", [60, 100])
+def test_however_many_findings_there_are_the_file_stays_under_5_megabytes(findings: int) -> None:
+    large = report_with(*(finding(i) for i in range(findings)))
+    assert len(large.dumps()) > 9_000_000
+    small = fitted(large)
+    assert len(small.dumps()) <= LIMIT < 5_000_000
+    assert small.dumps() == fitted(large).dumps()
+    assert [one.name for one in small.findings] == [one.name for one in large.findings]
+    for before, after in zip(large.findings, small.findings, strict=True):
+        assert [m.id for m in after.requests if m.evidence] == [m.id for m in before.requests if m.evidence]
+        assert (after.message, after.faults, after.case) == (before.message, before.faults, before.case)
+    assert loads(small.dumps()) == small
+
+
+def test_the_size_that_is_reckoned_with_is_the_size_of_the_file() -> None:
+    limit = len(report_with(finding(1), finding(2)).dumps())
+    report = report_with(finding(1), finding(2))
+    assert fitted(report, limit + 20) is report
+    assert fitted(report, limit - 20) is not report
+
+
+def test_no_more_is_cut_than_needed() -> None:
+    few = fitted(report_with(*(finding(i) for i in range(30))))
+    many = fitted(report_with(*(finding(i) for i in range(60))))
+    assert KEPT > len(few.findings[0].requests) > len(many.findings[0].requests) > 20
+    assert all(LONG in m.text for m in many.findings[0].requests if m.kind != "omitted")
+
+
+def test_what_is_left_out_is_counted() -> None:
+    small = fitted(report_with(*(finding(i) for i in range(60))))
+    requests = small.findings[0].requests
+    assert sum(m.nth or 0 for m in requests if m.kind == "omitted") + sum(m.kind != "omitted" for m in requests) == KEPT
+
+
+def test_a_large_catalogue_is_kept_once() -> None:
+    case = {"faults": "429cap", "tools": TOOLS}
+    large = report_with(*(finding(i, 5, case=case) for i in range(60)))
+    small = fitted(large)
+    assert len(small.dumps()) <= LIMIT < len(large.dumps())
+    assert list(small.tools) == TOOLS
+    assert all(one.case == {"faults": "429cap", "tools_of": "report"} for one in small.findings)
+    assert [one.requests for one in small.findings] == [one.requests for one in large.findings]
+    assert loads(small.dumps()) == small
+
+
+def test_a_case_with_another_catalogue_keeps_its_own() -> None:
+    other = {"faults": "hang", "tools": TOOLS[:1]}
+    cases = [{"faults": "429cap", "tools": TOOLS}] * 40 + [other]
+    small = fitted(report_with(*(finding(i, 5, case=case) for i, case in enumerate(cases))))
+    assert small.findings[-1].case == other
+
+
+def test_the_rarest_reasons_go_first() -> None:
+    reasons = {f"{i:05} {LONG}": 1 + i % 2 for i in range(30_000)}
+    small: Report = fitted(report_with(undelivered=reasons))
+    assert sum(small.undelivered.values()) == sum(reasons.values())
+    assert small.undelivered["29,800 rarer reasons"] == sum(reasons.values()) - 400
+    assert len(small.dumps()) <= LIMIT
+
+
+def test_much_evidence_is_kept_in_fewer_words() -> None:
+    every = tuple(replace(m, evidence=True) for m in finding(1, 1_000).requests)
+    small = fitted(report_with(*(replace(finding(i), requests=every) for i in range(12))))
+    assert all(sum(m.evidence for m in one.requests) == 1_000 for one in small.findings)
+    assert {len(m.text) for m in small.findings[0].requests} == {60}
+    assert len(small.dumps()) <= LIMIT
+
+
+def test_of_evidence_without_end_the_first_and_the_last_are_kept() -> None:
+    every = tuple(replace(m, evidence=True) for m in finding(1, 1_000).requests)
+    small = fitted(report_with(*(replace(finding(i), requests=every) for i in range(40))))
+    evidence = [m.id for m in small.findings[-1].requests if m.evidence]
+    assert evidence[:3] + evidence[-3:] == [0, 1, 2, 997, 998, 999]
+    assert len(small.dumps()) <= LIMIT

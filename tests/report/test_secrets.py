@@ -1,0 +1,103 @@
+"""No secret gets into a report or a case file, whatever way it takes."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import invoke, written
+from mcp import ClientSession
+
+import fuzzmcp
+from fuzzmcp import campaign
+from fuzzmcp.api import case_of
+from fuzzmcp.contract import Contract
+from fuzzmcp.report.kinds import KINDS
+from fuzzmcp.report.kinds import written as in_kind
+from fuzzmcp.report.model import Subject, report_of
+from fuzzmcp.search import Budget, Search
+from fuzzmcp.target import target_of
+
+SECRET = "Sw0rdfish"
+STRING = {"type": "string"}
+TOOLS = [
+    {
+        "name": "login",
+        "inputSchema": {"type": "object", "properties": {"user": STRING, "api_key": STRING}},
+        "outputSchema": {"type": "object", "properties": {"api_key": STRING, "token": STRING}, "required": ["token"]},
+    }
+]
+CALL = f'login(user="ann", api_key="{SECRET}")'
+
+
+@asynccontextmanager
+async def connect(server: Any) -> Any:
+    """Sends again what it should not, and tells its secret in exceptions, logs and prints."""
+    async with server.connect() as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+
+        async def call(tool: str, arguments: dict[str, Any]) -> Any:
+            import logging
+
+            for _ in range(2):
+                logging.getLogger("client").warning("Authorization: Bearer %s", arguments["api_key"])
+                result = await session.call_tool(tool, arguments)
+                if not getattr(result, "is_error", getattr(result, "isError", False)):
+                    return result
+            raise RuntimeError(f"refused: api_key={arguments['api_key']}")
+
+        yield call
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    folder = tmp_path_factory.mktemp("cases")
+    search = Search(
+        target_of(connect),
+        case_of(calls=[CALL], tools=TOOLS),
+        Contract(),
+        budget=Budget(40),
+        on_finding=lambda finding: (campaign.keep(folder, finding), None)[1],
+    )
+    result = search.run()
+    return report_of(Subject("client:connect"), 0, result, Contract(), search.base), folder
+
+
+def test_the_secret_is_really_on_the_wire(found: tuple[Any, Path]) -> None:
+    report, _ = found
+    run = fuzzmcp.run(connect, "error", calls=[CALL], tools=TOOLS)
+    assert SECRET in str(run.requests_of(0)[0].frame)
+    assert "no_pointless_retry" in {finding.check for finding in report.findings}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_report_tells_it(kind: str, found: tuple[Any, Path]) -> None:
+    text = in_kind(found[0], kind)
+    assert SECRET not in text
+    assert "redacted" in text or kind == "junit"
+
+
+def test_no_case_file_tells_it_and_each_can_still_be_replayed(found: tuple[Any, Path]) -> None:
+    from fuzzmcp.corpus import case_files, read, replayed
+
+    files = case_files([found[1]])
+    assert files
+    for file in files:
+        assert SECRET not in file.read_text()
+        saved = read(file)
+        assert replayed(saved, lambda case: fuzzmcp.run(connect, case), Contract()).status == "still fails"
+
+
+def test_the_console_tells_it_neither(tmp_path: Path) -> None:
+    source = Path(__file__).read_text()
+    client = written(tmp_path, "leaky_client", source[: source.index("@pytest.fixture")])
+    options = ("--tools", f"{client}:TOOLS", "--call", CALL)
+    for result in (
+        invoke("replay", f"{client}:connect", "error*", "--trace", *options),
+        invoke("run", f"{client}:connect", "--runs", "20", *options),
+    ):
+        assert result.exit_code == 1, result.output
+        assert "login" in result.output
+        assert SECRET not in result.output
