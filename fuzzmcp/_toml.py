@@ -61,20 +61,23 @@ def line_of(text: str, path: Iterable[str]) -> int | None:
     table: tuple[str, ...] = ()
     inside = False  # a text of several lines
     for number, line in enumerate(text.split("\n"), 1):
+        value = line
         if not inside:
             header, entry = _HEADER.match(line), _ENTRY.match(line)
             here: tuple[str, ...] = ()
             if header is not None:
                 table = here = _names(header[1])
+                value = ""
             elif entry is not None:
                 here = (*table, *_names(entry[1]))
+                value = line[entry.end() :]
             if here == wanted and here:
                 return number
             if here and here == wanted[: len(here)]:
                 above = number
-        inside ^= (line.count('"""') + line.count("'''")) % 2 == 1
+        inside ^= (value.count('"""') + value.count("'''")) % 2 == 1
     return above
 
 
 def _names(dotted: str) -> tuple[str, ...]:
-    return tuple(name.strip("\"'") for name in re.findall(_NAME, dotted))
+    return tuple(name[1:-1] if name[0] in "\"'" else name for name in re.findall(_NAME, dotted))

@@ -1,11 +1,11 @@
-"""What `run` and `replay` are asked to do: client, case and contract, put together from the command line."""
+"""What `run` and `replay` are asked to do: client, case and contract, from the command line and the configuration."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,17 @@ from typing import Any
 from fuzzmcp import _sdk
 from fuzzmcp import tools as catalogue
 from fuzzmcp.api import case_of, contract_of
-from fuzzmcp.case import Case
+from fuzzmcp.case import Case, CaseError
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption, unknown
+from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
+from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script
 from fuzzmcp.target import Target, TargetError, find, load
+from fuzzmcp.tools import ToolsError
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 
@@ -36,59 +40,111 @@ class Job:
     subject: Subject
 
 
-def job_of(client: str, script: str, options: Mapping[str, Any]) -> Job:
+def job_of(client: str, script: str, options: Mapping[str, Any], config: Config | None = None) -> Job:
     """Put a job together. What is cheap to find wrong comes first, the client's own code last.
+
+    The options go before the configuration, that before the contract beside the client.
 
     Args:
         client: The client, as `module:attr` or `path.py:attr`.
         script: The value of `FAULTS`.
-        options: The values of the options that `run` and `replay` share.
+        options: The values of the options that `run` and `replay` share, as the command line gave them.
+        config: The configuration; that of the running command when None.
 
     Raises:
-        click.UsageError, ScriptError, CaseError, ToolsError: Something given cannot be used.
+        click.UsageError, ConfigError, ScriptError, CaseError, ToolsError: Something given cannot be used.
         TargetError: The client cannot be loaded.
     """
+    config = configuration() if config is None else config
     parsed = Script.parse(script)
-    checks = _checks(options["check"], options["skip"])
+    checks = checks_of(options, config)
     if options["backend"] == "trio" and importlib.util.find_spec("trio") is None:
         raise BadOption("--backend", "trio is not installed: pip install 'fuzzmcp[trio]'")
-    _overridden(Contract(), options)
-    tools, front, name = _tools(options["tools"])
-    case = case_of(
-        parsed, calls=options["call"] or None, tools=tools, protocol=options["protocol"], backend=options["backend"]
-    )
+    promised(Contract(), options, config)
+    if config.file is not None and str(config.folder) not in sys.path:
+        sys.path.insert(0, str(config.folder))  # what it names as MODULE:ATTR lies beside it
+    with _blamed(config, "tools", options["tools"]):
+        tools, front, name = tools_of(options["tools"] or config.spelled("tools"))
+    with _blamed(config, "calls", options["call"]):
+        case = case_of(
+            parsed,
+            calls=options["call"] or config.calls or None,
+            tools=tools,
+            protocol=options["protocol"],
+            backend=options["backend"],
+        )
     case = replace(case, schedule=options.get("schedule") or 0)
     with contextlib.redirect_stdout(sys.stderr):
         target = load(client)
-    subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options))
-    contract = _overridden(contract_of(target), options)
+    subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options, config))
+    contract = promised(contract_of(target), options, config)
     return Job(target, case, contract, checks, front, options["quiet"], subject)
 
 
-def _checks(wanted: tuple[str, ...], skipped: tuple[str, ...]) -> tuple[str, ...]:
-    for option, names in (("--check", wanted), ("--skip", skipped)):
+def checks_of(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
+    """The checks to ask: those of `--check` and `--skip`, where neither is given those of the configuration.
+
+    Raises:
+        BadOption: One of the names is unknown, or none is left.
+    """
+    wanted, skipped = options["check"], options["skip"]
+    places = {"checks": "--check", "skip": "--skip"}
+    if not wanted:
+        wanted, places["checks"] = config.checks, _place(config, "checks", "--check")
+        if not skipped:
+            skipped, places["skip"] = config.skip, _place(config, "skip", "--skip")
+    for key, names in (("checks", wanted), ("skip", skipped)):
         for name in names:
             if name not in CHECKS:
-                raise BadOption(option, unknown("check", name, list(CHECKS)))
+                raise BadOption(places[key], unknown("check", name, list(CHECKS)))
     left = tuple(name for name in CHECKS if (not wanted or name in wanted) and name not in skipped)
     if not left:
-        raise BadOption("--skip", "no check is left to ask")
+        raise BadOption(places["skip"], "no check is left to ask")
     return left
 
 
-def _overridden(contract: Contract, options: Mapping[str, Any]) -> Contract:
+def promised(contract: Contract, options: Mapping[str, Any], config: Config) -> Contract:
+    """The contract beside the client with what the configuration, and then the command line, say of it.
+
+    Raises:
+        BadOption: An option promises what no client can.
+    """
     given = {name: options[name] for name in ("deadline", "max_requests") if options[name] is not None}
     if options["accept"]:
         given["accepts"] = options["accept"]
     try:
-        return replace(contract, **given)
+        return replace(contract, **{**config.contract, **given})
     except ValueError as error:
         raise BadOption("contract", str(error).removeprefix("contract: ")) from None
 
 
-def _repeated(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options that a replay needs as well, because neither the case nor the client's own contract tells them."""
+def _place(config: Config, key: str, option: str) -> str:
+    """How an error names the place of a value that the command line did not give."""
+    origin = config.origins.get(key)
+    return option if origin is None else f"{origin}: {origin.key}"
+
+
+@contextlib.contextmanager
+def _blamed(config: Config, key: str, given: Any) -> Iterator[None]:
+    """Errors about a value of the configuration name the place where it stands."""
+    try:
+        yield
+    except (CaseError, ToolsError, BadOption) as error:
+        if given or key not in config.origins:
+            raise
+        message = str(error).removeprefix("--tools: ")
+        raise BadOption(_place(config, key, key), message, getattr(error, "cause", None)) from None
+
+
+def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
+    """The options that a replay needs as well: neither the case, the configuration nor the client's contract tells.
+
+    That a case has the default protocol goes without saying, but not where the configuration says otherwise.
+    """
     words: list[str] = []
+    for name, default in (("protocol", DEFAULT_VERSION), ("backend", "asyncio")):
+        if options[name] == default and getattr(config, name) not in (None, default):
+            words += [f"--{name}", default]
     if options["tools"] is not None:
         words += ["--tools", options["tools"]]
     if options["deadline"] is not None:
@@ -100,7 +156,7 @@ def _repeated(options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _tools(text: str | None) -> tuple[Any, Front | None, str]:
+def tools_of(text: str | None) -> tuple[Any, Front | None, str]:
     """The catalogue, the server behind it if it is one, and what to call it."""
     if text is None:
         return None, None, "crm"

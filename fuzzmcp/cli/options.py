@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""The options that several commands share, and what the project's configuration says in place of the command line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from fuzzmcp.cli.completion import complete_check
 from fuzzmcp.cli.usage import Duration, OneOf
+from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
 from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS
 
-_BACKENDS = ("asyncio", "trio")
 F = TypeVar("F", bound=Callable[..., Any])
+_META = "fuzzmcp.config"
+_DEFAULTS = (
+    "protocol", "backend", "time", "runs", "seed", "regressions", "save", "database", "baseline", "max_findings",
+    "canary", "quiet",
+)  # fmt: skip
+"""Keys of the configuration that are the default of the option with their name, in every command that has it."""
 
 
 def shared(command: F) -> F:
@@ -40,14 +48,30 @@ def shared(command: F) -> F:
         ),
         click.option(
             "--backend",
-            type=OneOf("backend", _BACKENDS),
+            type=OneOf("backend", BACKENDS),
             default="asyncio",
             show_default=True,
             metavar="NAME",
             help="asyncio or trio.",
         ),
-        click.option("--check", multiple=True, metavar="NAME", help="Ask only this check; repeatable."),
-        click.option("--skip", multiple=True, metavar="NAME", help="Do not ask this check; repeatable."),
+        click.option(
+            "--check",
+            "--checks",
+            "check",
+            multiple=True,
+            metavar="NAME",
+            help="Ask only this check; repeatable, or several with commas.",
+            shell_complete=complete_check,
+            callback=_each_name,
+        ),
+        click.option(
+            "--skip",
+            multiple=True,
+            metavar="NAME",
+            help="Do not ask this check; repeatable, or several with commas.",
+            shell_complete=complete_check,
+            callback=_each_name,
+        ),
         click.option("--deadline", type=Duration(), help="Contract: virtual time within which every call settles."),
         click.option(
             "--max-requests", type=click.IntRange(1), metavar="N", help="Contract: requests that one call may cost."
@@ -65,3 +89,99 @@ def shared(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _each_name(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in value for name in text.split(","))
+
+
+def client_argument(command: F) -> F:
+    """Give a command the argument CLIENT, which may be left out where the configuration names a client."""
+
+    def callback(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+        return value if context.resilient_parsing else client_or_configured(value, context)
+
+    return click.argument("client", required=False, callback=callback)(command)
+
+
+def client_or_configured(client: str | None, context: click.Context) -> str:
+    """The client that was named on the command line, or else in the configuration.
+
+    Raises:
+        click.UsageError: Nobody has named one; the message shows both ways to do it.
+        ConfigError: The configuration cannot be used.
+    """
+    if client is not None:
+        return client
+    config = configuration(context)
+    if config.client is not None:
+        return str(config.spelled("client"))
+    place = shown(config.file) if config.file else SHARED
+    table = "" if place.endswith(OWN) else ", under [tool.fuzzmcp]"
+    raise click.UsageError(
+        f"Missing argument 'CLIENT'. Name it, as in 'fuzzmcp {context.info_name} my_client.py:connect', "
+        f'or once for all in {place}{table}: client = "my_client.py:connect"',
+        context,
+    )
+
+
+def configuration(context: click.Context | None = None) -> Config:
+    """The configuration that the running command obeys, read once.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    context = context or click.get_current_context(silent=True)
+    if context is None:
+        return find()
+    meta = context.find_root().meta
+    if _META not in meta:
+        meta[_META] = find()
+    found: Config = meta[_META]
+    return found
+
+
+def take_defaults(context: click.Context, command: click.Command) -> None:
+    """Let the configuration say what the options of `command` mean that the command line leaves out.
+
+    A configuration that cannot be used is an error only once a command asks for a value: `--help` always answers.
+    """
+    named = {
+        parameter.name: key
+        for parameter in command.params
+        for key in _DEFAULTS
+        if parameter.name is not None and f"--{key.replace('_', '-')}" in parameter.opts
+    }
+    if not named or context.invoked_subcommand is None:
+        return
+    defaults: dict[str, Any] = {}
+    try:
+        config = configuration(context)
+    except ConfigError as error:
+        defaults = dict.fromkeys(named, _failing(error))
+    else:
+        for name, key in named.items():
+            value = str(config.seed) if key == "seed" else config.spelled(key)
+            known = key in config.origins or (key == "save" and "regressions" in config.origins)
+            if known:
+                defaults[name] = value
+    context.default_map = {context.invoked_subcommand: defaults}
+
+
+def _failing(error: ConfigError) -> Callable[[], Any]:
+    def fail() -> Any:
+        raise error
+
+    return fail
+
+
+def budget_of(context: click.Context, runs: int | None, seconds: float | None) -> tuple[int | None, float | None]:
+    """Runs and real seconds to spend: where the command line names one of them, the configuration adds no other."""
+    typed = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if "--runs" in typed or "--time" in typed:
+        return (runs if "--runs" in typed else None), (seconds if "--time" in typed else None)
+    return runs, seconds

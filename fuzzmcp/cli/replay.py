@@ -1,25 +1,48 @@
-"""`fuzzmcp replay`: drive a client through one script."""
+"""`fuzzmcp replay`: drive a client through one script, or through saved cases."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from fuzzmcp.cli.options import shared
+from fuzzmcp.cli.cases import replays
+from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
 
 
 @click.command()
-@click.argument("client")
-@click.argument("script")
+@click.argument("words", nargs=-1, required=True, metavar="[CLIENT] SCRIPT|FILE|FOLDER…")
 @click.option("--trace", is_flag=True, help="Print the whole timeline, and the logs.")
 @click.option("--schedule", type=click.IntRange(0), default=0, metavar="N", help="Seed of trio's task schedule.")
 @shared
-def replay(client: str, script: str, trace: bool, **options: Any) -> int:
-    """Drive CLIENT through one SCRIPT of faults, such as '429cap' or 'list:hang,ok+dup@3'."""
-    from dataclasses import replace
+def replay(words: tuple[str, ...], trace: bool, **options: Any) -> int:
+    """Drive CLIENT through one SCRIPT of faults, such as '429cap' or 'list:hang,ok+dup@3', or through saved cases.
 
+    Of a FILE or FOLDER of saved cases it says for each whether it is fixed, still fails, fails differently, or is an
+    error that proves nothing. CLIENT may be left out where the configuration names one.
+
+    Exit codes: 0 all fixed or nothing violated, 1 otherwise, 2 a file that cannot be used.
+    """
+    context = click.get_current_context()
+    client, what = _told_apart(words, context)
+    if len(what) > 1 or os.path.exists(what[0]) or what[0].endswith(".toml"):
+        return _cases(client, what, trace, options, context)
+    return _script(client, what[0], trace, options)
+
+
+def _told_apart(words: tuple[str, ...], context: click.Context) -> tuple[str, tuple[str, ...]]:
+    """The client, if it is named, and what to replay: files that are there are no clients, one word is no client."""
+    if len(words) > 1 and not os.path.exists(words[0]):
+        return words[0], words[1:]
+    if len(words) == 1 and ".py:" in words[0]:
+        raise click.UsageError(f"nothing to replay: expected a SCRIPT, FILE or FOLDER behind '{words[0]}'", context)
+    return client_or_configured(None, context), words
+
+
+def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> int:
     from fuzzmcp.checks import Violation, judge
     from fuzzmcp.cli.job import job_of
     from fuzzmcp.harness import drive
@@ -41,3 +64,35 @@ def replay(client: str, script: str, trace: bool, **options: Any) -> int:
     verdicts = judge(happened, job.contract, job.checks)
     show_replay(happened, verdicts, job.subject, terminal.stdout(), trace=trace)
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
+
+
+_OF_THE_CASE = {"call": "--call", "protocol": "--protocol", "backend": "--backend", "schedule": "--schedule"}
+
+
+def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str, Any], context: click.Context) -> int:
+    from click.core import ParameterSource
+
+    from fuzzmcp.checks import judge
+    from fuzzmcp.cli.job import job_of
+    from fuzzmcp.corpus import FIXED, case_files, read
+    from fuzzmcp.report import terminal
+    from fuzzmcp.report.cases import show_replayed
+    from fuzzmcp.report.replay import show_replay
+
+    for name, option in _OF_THE_CASE.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option}: a saved case says that itself: edit the file, or replay its script")
+    cases = [read(path) for path in case_files(places)]
+    job = job_of(client, "", options)
+    console, fates = terminal.stdout(), []
+    for seen in replays(job, cases):
+        fates.append(seen.status)
+        if len(cases) == 1:
+            names = {*job.checks, seen.saved.check}
+            verdicts = {name: v for name, v in judge(seen.run, job.contract).items() if name in names}
+            show_replay(seen.run, verdicts, job.subject, console, trace=trace)
+        show_replayed(seen, console)
+    if len(cases) != 1:
+        counts = [f"{fate} {fates.count(fate):,}" for fate in dict.fromkeys(fates)]
+        click.echo("\n" + " · ".join((f"{len(cases):,} saved cases", *counts)))
+    return NOTHING_FOUND if all(fate == FIXED for fate in fates) else FOUND

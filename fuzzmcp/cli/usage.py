@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from fuzzmcp.cli.completion import offered
+from fuzzmcp.config import seconds_of
 from fuzzmcp.faults import nearest
 from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
 
 NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|)")
 
 
 class BadOption(click.UsageError):
@@ -72,7 +72,7 @@ def _explain(error: Exception) -> int:
         say(one_line(str(error), 500))
         _show_place(getattr(error, "text", ""), getattr(error, "position", 0))
         return BAD_USAGE
-    if name in ("CaseError", "ToolsError"):
+    if name in ("CaseError", "CaseFileError", "ConfigError", "DatabaseError", "ToolsError"):
         say(one_line(str(error), 500))
         return BAD_USAGE
     if name in ("TargetError", "CannotRun", "ListingError"):
@@ -140,11 +140,10 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        parts = _PART.findall(value)
-        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-        if "".join(map("".join, parts)) != value or not 0 < seconds <= 1e9:
-            self.fail(f"expected a time such as 30s, 5m or 1h, found '{value}'", param, ctx)
-        return seconds
+        try:
+            return seconds_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]
@@ -159,3 +158,6 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
             hint = f"did you mean '{guess}'?" if guess else f"one of {', '.join(self.known)}"
             self.fail(f"unknown {self.name} '{value}'; {hint}", param, ctx)
         return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return offered(self.known, incomplete)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from fuzzmcp.cli.completion import complete_check, complete_fault
 from fuzzmcp.cli.usage import unknown
 from fuzzmcp.faults import BY_NAME
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_fault)
 def faults(name: str | None) -> None:
     """List the vocabulary of scripts, or explain the fault NAME."""
     from fuzzmcp.report import terminal, vocabulary
@@ -24,7 +25,7 @@ def faults(name: str | None) -> None:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_check)
 def checks(name: str | None) -> None:
     """List the checks, or explain the check NAME."""
     from fuzzmcp.checks import CHECKS

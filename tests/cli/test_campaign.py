@@ -94,7 +94,6 @@ def test_without_a_seed_each_campaign_has_a_new_one_and_prints_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--baseline", "gone"), "gone: there is no such file or folder"),
         (("--save", "pyproject.toml"), "--save: cannot write to 'pyproject.toml'"),
         (("--database", "github:owner"), "expected github:OWNER/REPO"),
         (("--report", "xml=x"), "--report: unknown kind of report 'xml'"),
@@ -124,6 +123,12 @@ def test_gitlab_tells_what_is_left_github_has_its_default_and_others_none() -> N
 )
 def test_whatever_ci_says_there_is_some_time(environment: dict[str, str]) -> None:
     assert time_left(environment, NOW) > 0
+
+
+def test_the_first_night_has_no_baseline_yet() -> None:
+    seen = invoke("campaign", NAIVE, *QUICK, "--baseline", "none yet")
+    assert seen.exit_code == 1
+    assert "the baseline 'none yet' has no saved case yet: nothing may fail" in seen.stderr
 
 
 def test_examples_are_kept_in_a_folder_that_git_ignores() -> None:

@@ -310,3 +310,33 @@ def test_checks_lists_every_check_and_explains_each() -> None:
         explained = " ".join(invoke("checks", name).stdout.split())
         assert check.demands in explained
         assert check.advice in explained
+
+
+def test_several_checks_can_be_named_at_once() -> None:
+    result = invoke("run", NAIVE, "--runs", "20", "--checks", "spend_cap, survives", "--skip", "survives")
+    assert "spend_cap" in result.stdout
+    assert "survives" not in result.stdout
+    assert "retry_after" not in result.stdout
+
+
+def test_findings_are_saved_as_they_are_found_and_the_report_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = "fuzzmcp.examples.naive_agent:connect"
+    result = invoke("run", client, "--runs", "60", "--check", "spend_cap", "--save", "found")
+    (file,) = sorted(Path("found").iterdir())
+    assert f"again fuzzmcp replay {client} found/{file.name}\n" in result.stdout
+    assert f"saved found/{file.name}\n" in result.stdout
+    assert invoke("replay", client, str(file)).exit_code == 1
+    assert 'note = "get_order was sent again 1.0 s after its spend cap was reached"' in file.read_text()
+
+
+def test_nothing_is_saved_when_nothing_is_found_or_nobody_wants_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = "fuzzmcp.examples.naive_agent:connect"
+    invoke("run", client, "--runs", "60", "--check", "spend_cap", "--no-save")
+    invoke("run", client, "--runs", "5", "--check", "never_blocks", "--save", "found")
+    assert list(tmp_path.iterdir()) == []

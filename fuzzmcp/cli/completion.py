@@ -1,0 +1,40 @@
+"""What the shell offers for a half-typed name, through click's completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from fuzzmcp.faults import BY_NAME
+
+
+def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str] | None = None) -> list[CompletionItem]:
+    """The names that begin with what has been typed so far."""
+    return [
+        CompletionItem(name, help=None if help_of is None else help_of(name))
+        for name in names
+        if name.startswith(incomplete)
+    ]
+
+
+def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of an option or argument that takes the name of a check."""
+    from fuzzmcp.checks import CHECKS
+
+    return offered(CHECKS, incomplete, lambda name: CHECKS[name].demands)
+
+
+def complete_fault(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of an argument that takes the name of a fault."""
+    return offered((*BY_NAME, "late"), incomplete, lambda name: BY_NAME["ok" if name == "late" else name].summary)
+
+
+def complete_script(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of an argument that takes a script: it offers the fault that is being typed last."""
+    last = max(map(incomplete.rfind, ",+:")) + 1
+    return [
+        CompletionItem(incomplete[:last] + item.value, help=item.help)
+        for item in complete_fault(ctx, param, incomplete[last:])
+    ]

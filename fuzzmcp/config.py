@@ -1,0 +1,372 @@
+"""The project's configuration: `fuzzmcp.toml`, or `[tool.fuzzmcp]` in `pyproject.toml`, nearest from a folder upwards.
+
+It is read in every pytest run of the environment, so nothing heavy is imported here; what only the vocabulary of checks
+or the catalogue can tell (unknown checks, calls of unknown tools) is told by whoever uses the values.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fuzzmcp._toml import TomlError, line_of, parsed
+from fuzzmcp.faults import VERSIONS, nearest
+
+OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
+BACKENDS = ("asyncio", "trio")
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|)")
+_SECONDS_MAX = 1e9
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used. The text names the file, the line where it is known, and the key."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value stands: `key` is its whole dotted name, `line` is None where it could not be told."""
+
+    file: Path
+    key: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return shown(self.file) + ("" if self.line is None else f", line {self.line}")
+
+    def error(self, message: str) -> ConfigError:
+        """The error that says `message` about this place."""
+        return ConfigError(f"{self}: {self.key}: {message}")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the configuration says. A value that it does not name is None, or empty; paths are as they are written.
+
+    Args:
+        folder: What relative paths are relative to: the folder of the file, or where the search for it began.
+        file: The file; None without one.
+        shadowed: A `pyproject.toml` beside `fuzzmcp.toml` that has a `[tool.fuzzmcp]`, which is not read.
+        origins: Where each value stands that the file names, by key; those of the contract by `contract.NAME`.
+        contract: Fields of `fuzzmcp.Contract`.
+        time: Real seconds.
+    """
+
+    folder: Path
+    file: Path | None = None
+    shadowed: Path | None = None
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    client: str | None = None
+    tools: str | None = None
+    calls: tuple[str, ...] = ()
+    protocol: str | None = None
+    backend: str | None = None
+    checks: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    contract: Mapping[str, Any] = field(default_factory=dict)
+    time: float | None = None
+    runs: int | None = None
+    seed: int | str | None = None
+    regressions: str = "regressions"
+    save: str | None = None
+    database: str | None = None
+    baseline: str | None = None
+    max_findings: int | None = None
+    canary: bool | None = None
+    quiet: bool | None = None
+
+    def path(self, key: str) -> Path:
+        """The folder or file that `regressions`, `save` or `baseline` names, absolute."""
+        value = getattr(self, key) if key != "save" or self.save else self.regressions
+        if value is None:
+            raise ValueError(f"the configuration names no {key}")
+        return Path(os.path.normpath(self.folder / value))
+
+    def spelled(self, key: str) -> Any:
+        """The value of a key as one would write it on the command line in the working directory."""
+        value = getattr(self, key)
+        if key == "save" and value is None:
+            key, value = "regressions", self.regressions
+        place = _PLACES.get(key)
+        return value if place is None or value is None else place(value, self.folder)
+
+
+def seconds_of(text: str) -> float:
+    """Read a time as people write it.
+
+    Raises:
+        ValueError: It is none, or not above 0, or above a billion seconds.
+
+    >>> seconds_of("1h30m"), seconds_of("500ms"), seconds_of("2.5")
+    (5400.0, 0.5, 2.5)
+    """
+    parts = _PART.findall(text)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if "".join(map("".join, parts)) != text or not 0 < seconds <= _SECONDS_MAX:
+        raise ValueError(f"expected a time such as 30s, 5m or 1h, found '{text}'")
+    return seconds
+
+
+def shown(path: Path | str) -> str:
+    """A path as messages name it: relative to the working directory."""
+    try:
+        return os.path.relpath(path).replace(os.sep, "/")
+    except ValueError:  # another drive
+        return str(path)
+
+
+# -- finding and reading ----------------------------------------------------------------------------------------------
+
+
+def find(start: Path | None = None) -> Config:
+    """The nearest configuration from a folder upwards; an empty one where there is none.
+
+    In one folder `fuzzmcp.toml` goes before `[tool.fuzzmcp]`, as with other tools, and `shadowed` tells of it. A
+    `pyproject.toml` without that table is passed by.
+
+    Args:
+        start: The folder to begin at; the working directory when None.
+
+    Raises:
+        ConfigError: The nearest one cannot be used.
+    """
+    first = Path(os.path.abspath(start or os.getcwd()))
+    for folder in (first, *first.parents):
+        own, shared = folder / OWN, folder / SHARED
+        if os.path.isfile(own):
+            found = _read(own, _parsed(own, _bytes(own)), "")
+            return _shadowing(found, shared)
+        if os.path.isfile(shared) and b"fuzzmcp" in (data := _bytes(shared)):  # else its mistakes are not our affair
+            table, text = _parsed(shared, data)
+            tool = table.get("tool")
+            if isinstance(tool, dict) and "fuzzmcp" in tool:
+                return _read(shared, (tool["fuzzmcp"], text), "tool.fuzzmcp")
+    return Config(first)
+
+
+def _shadowing(config: Config, shared: Path) -> Config:
+    hides = os.path.isfile(shared) and re.search(rb"^\s*\[\s*tool\s*\.\s*fuzzmcp\b", _bytes(shared), re.MULTILINE)
+    return replace(config, shadowed=shared) if hides else config
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{shown(file)}: cannot be read: {error.strerror}") from None
+
+
+def _parsed(file: Path, data: bytes) -> tuple[dict[str, Any], str]:
+    try:
+        return parsed(data)
+    except TomlError as error:
+        line = "" if error.line is None else f", line {error.line}"
+        raise ConfigError(f"{shown(file)}{line}: {error}") from None
+
+
+def _read(file: Path, content: tuple[Any, str], prefix: str) -> Config:
+    """The configuration in a table of a file; `prefix` is the table's name, empty for the whole file."""
+    table, text = content
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+
+    def origin(*names: str) -> Origin:
+        path = (*prefix.split("."), *names) if prefix else names
+        return Origin(file, ".".join(map(_key, path)), line_of(text, path))
+
+    def taken(table: Any, kinds: Mapping[str, Kind], *above: str) -> Iterator[tuple[str, Any, Origin]]:
+        if not isinstance(table, dict):
+            raise origin(*above).error(f"expected a table, found {_found(table)}")
+        for name, value in table.items():
+            place = origin(*above, name)
+            if name not in kinds:
+                raise place.error(_unknown(name, kinds, prefix))
+            try:
+                yield name, kinds[name](value), place
+            except ValueError as error:
+                raise place.error(str(error)) from None
+
+    for name, value, place in taken(table, _KEYS):
+        if name != "contract":
+            values[name], origins[name] = value, place
+            continue
+        fields: dict[str, Any] = {}
+        for inner, promise, where in taken(value, CONTRACT, "contract"):
+            name_of = "accepts" if inner == "accept" else inner
+            if name_of in fields:
+                raise where.error("given twice, as accept and as accepts")
+            fields[name_of], origins[f"contract.{name_of}"] = promise, where
+        values["contract"] = fields
+    return Config(file.parent, file, origins=origins, **values)
+
+
+def _unknown(name: str, kinds: Mapping[str, Kind], prefix: str) -> str:
+    if kinds is _KEYS and name in CONTRACT:
+        return f"unknown key; it belongs under [{prefix + '.' if prefix else ''}contract]"
+    if kinds is _KEYS and name == "tool" and not prefix:
+        return f"unknown key; in {OWN} the keys stand at the top, without [tool.fuzzmcp]"
+    guess = nearest(name, tuple(kinds))
+    return "unknown key" + (f"; did you mean '{guess}'?" if guess else f": one of {', '.join(kinds)}")
+
+
+# -- what the values may be -------------------------------------------------------------------------------------------
+
+Kind = Callable[[Any], Any]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError(f"expected a text, found {_found(value)}")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise ValueError(f"expected a list of texts, found {_found(value)}")
+    return tuple(value)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"expected a whole number above 0, found {_found(value)}")
+    return value
+
+
+def _counts(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table of whole numbers by tool, found {_found(value)}")
+    for name, number in value.items():
+        try:
+            _count(number)
+        except ValueError as error:
+            raise ValueError(f"{_key(name)}: {error}") from None
+    return dict(value)
+
+
+def _seed(value: Any) -> int | str:
+    if value == "commit" and isinstance(value, str):
+        return value
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f'expected a whole number from 0 up, or "commit", found {_found(value)}')
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, found {_found(value)}")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, str):
+        return seconds_of(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value <= _SECONDS_MAX or math.isnan(value):
+        raise ValueError(f'expected seconds above 0, or a time such as "30s" or "5m", found {_found(value)}')
+    return float(value)
+
+
+def _one_of(what: str, known: tuple[str, ...]) -> Kind:
+    def kind(value: Any) -> str:
+        if value not in known:
+            guess = nearest(value, known) if isinstance(value, str) else None
+            hint = f"did you mean '{guess}'?" if guess else f"one of {', '.join(known)}"
+            raise ValueError(f"unknown {what} {_found(value)}; {hint}")
+        return str(value)
+
+    return kind
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+def _found(value: Any) -> str:
+    """A value for a message, on one short line."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = " ".join((f"'{value}'" if isinstance(value, str) else repr(value)).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+CONTRACT: Mapping[str, Kind] = {
+    "accept": _texts,
+    "accepts": _texts,
+    "deadline": _seconds,
+    "max_requests": _count,
+    "max_requests_per_tool": _counts,
+    "grace": _seconds,
+    "max_frames": _count,
+    "shutdown": _seconds,
+    "jitter": _flag,
+    "protocol_errors_as_results": _flag,
+}
+"""Keys of the contract, and what each may be; `accept`, as the command line calls it, is `accepts`."""
+
+_KEYS: Mapping[str, Kind] = {
+    "client": _text,
+    "tools": _text,
+    "calls": _texts,
+    "protocol": _one_of("protocol version", VERSIONS),
+    "backend": _one_of("backend", BACKENDS),
+    "checks": _texts,
+    "skip": _texts,
+    "contract": _any,
+    "time": _seconds,
+    "runs": _count,
+    "seed": _seed,
+    "regressions": _text,
+    "save": _text,
+    "database": _text,
+    "baseline": _text,
+    "max_findings": _count,
+    "canary": _flag,
+    "quiet": _flag,
+}
+KEYS = tuple(name for name in _KEYS if name != "contract")
+"""Keys of the configuration but for the contract's, in the order in which people read them."""
+
+
+# -- paths and lines --------------------------------------------------------------------------------------------------
+
+
+def _moved(path: str, folder: Path) -> str:
+    """A path that is relative to `folder`, relative to the working directory."""
+    return path if os.path.isabs(path) else shown(folder / path)
+
+
+def _moved_target(text: str, folder: Path) -> str:
+    place, mark, attribute = text.rpartition(":")
+    is_path = place.endswith(".py") or "/" in place or os.sep in place
+    return f"{_moved(place, folder)}{mark}{attribute}" if is_path else text
+
+
+def _moved_tools(text: str, folder: Path) -> str:
+    named = ":" in text and not os.path.isfile(folder / text)
+    return _moved_target(text, folder) if named else _moved(text, folder)
+
+
+def _moved_database(text: str, folder: Path) -> str:
+    return text if text == "none" or _SCHEME.match(text) else _moved(text, folder)
+
+
+_PLACES: Mapping[str, Callable[[str, Path], str]] = {
+    "client": _moved_target,
+    "tools": _moved_tools,
+    "regressions": _moved,
+    "save": _moved,
+    "baseline": _moved,
+    "database": _moved_database,
+}
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{_found(name)[1:-1]}"'
