@@ -41,7 +41,7 @@ class Plan:
         seed: The same seed gives the same search.
         budget: When the search ends; the canary and the saved cases come before.
         folder: Where findings are saved, and saved cases are replayed from; None for nowhere.
-        baseline: A file or folder of saved cases that may fail; None for none.
+        baseline: A file or folder of saved cases that may fail; None, or one that is not there, for none.
         max_findings: End the search after so many new findings; None for no limit.
         canary: Whether to look first for a planted bug in a client of fuzzmcp's own.
         database: Hypothesis's example database; None for none.
@@ -169,7 +169,7 @@ def keep(folder: Path, finding: Finding, role: str = "client") -> Path:
 
 def _corpus(plan: Plan) -> tuple[SavedCase, ...]:
     """The saved cases of folder and baseline, each name once."""
-    paths = {path.stem: path for path in (*_places(plan.baseline, must_be=True), *_places(plan.folder))}
+    paths = {path.stem: path for path in (*_places(plan.baseline), *_places(plan.folder))}
     return tuple(read(path) for _, path in sorted(paths.items()))
 
 
@@ -178,8 +178,8 @@ def names_in(place: Path | None) -> frozenset[str]:
     return frozenset(path.stem for path in _places(place))
 
 
-def _places(place: Path | None, *, must_be: bool = False) -> Sequence[Path]:
-    return case_files([place]) if place is not None and (must_be or place.exists()) else ()
+def _places(place: Path | None) -> Sequence[Path]:
+    return case_files([place]) if place is not None and place.exists() else ()
 
 
 def _driven(plan: Plan, case: Case) -> Any:

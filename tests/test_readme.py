@@ -10,11 +10,13 @@ from click.testing import CliRunner
 
 from fuzzmcp.cli import main
 from fuzzmcp.faults import FAULTS
+from fuzzmcp.report.model import Report, Subject
 from fuzzmcp.script import Script
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
+REPORT = Report(Subject("client:connect"), 0, 0, 0.0, 0.0, "2025-11-25", "memory", "asyncio", 4, {}, (), {}, {}).dumps()
 
 
 def blocks(language):
@@ -37,9 +39,10 @@ def test_python_blocks_run_and_their_tests_pass(code, capsys, tmp_path):
     "line", [line for text in blocks("sh") for line in text.splitlines() if line.startswith("fuzzmcp ")]
 )
 def test_fuzzmcp_commands_run(line, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    words = [word.replace("report.json", str(tmp_path / "report.json")) for word in shlex.split(line)[1:]]
-    assert CliRunner().invoke(main, words).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "report.json").write_text(REPORT)
+    assert CliRunner().invoke(main, shlex.split(line)[1:]).exit_code == 0
 
 
 def test_make_commands_exist():

@@ -162,6 +162,8 @@ def _carried_out(plan: Plan) -> Outcome:
 
     area = terminal.console_for(sys.stderr)
     expected = names_in(plan.baseline)
+    if plan.baseline is not None and not expected:
+        say(f"the baseline '{plan.baseline}' has no saved case yet: nothing may fail")
     with (
         terminations(),
         live.shown(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,

@@ -83,6 +83,7 @@ class Search:
         self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
         self._interleave, self._last_pass, self._until = interleave, last_pass, until
         self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, base)
+        self._remembers = bool(corpus) or database is not None
         self._known: dict[str, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
         self._began = 0.0
@@ -100,6 +101,8 @@ class Search:
             with interrupts(), elders_spared():
                 self._preflight()
                 for phase in self._phases:
+                    if phase == "corpus" and not self._remembers:
+                        continue
                     result.phase = phase
                     self._report()
                     getattr(self, f"_{phase}")()
