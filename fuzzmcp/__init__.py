@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fuzzmcp.case import Call, Case
     from fuzzmcp.checks import CheckFailed, judge
     from fuzzmcp.contract import Contract
+    from fuzzmcp.fuzzing import fuzz
     from fuzzmcp.script import Script, ScriptError
     from fuzzmcp.trace import Outcome, Run
 
@@ -28,6 +29,7 @@ __all__ = [
     "ScriptError",
     "case_of",
     "check",
+    "fuzz",
     "judge",
     "run",
     "violations",
@@ -44,6 +46,7 @@ _HOMES = {
     "ScriptError": "script",
     "case_of": "api",
     "check": "api",
+    "fuzz": "fuzzing",
     "judge": "checks",
     "run": "api",
     "violations": "api",

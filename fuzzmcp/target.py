@@ -139,7 +139,9 @@ def _from_file(path: Path) -> Any:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     name, known = path.stem, sys.modules.get(path.stem)
-    if known is not None and getattr(known, "__file__", None) != str(path.resolve()):
+    if known is not None and os.path.realpath(getattr(known, "__file__", None) or "") == str(path.resolve()):
+        return known  # a test has imported it too: there must be one of it
+    if known is not None:
         name = f"_target_{name}"  # a client called json.py must not become everybody's json
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:

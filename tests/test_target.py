@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -186,3 +187,11 @@ def test_a_module_that_fails_keeps_its_own_error_as_the_cause(tmp_path: Path, so
     with pytest.raises(TargetError, match=message) as caught:
         load(f"{path}:connect")
     assert caught.value.__cause__ is not None
+
+
+def test_a_file_that_is_imported_already_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "imported_client.py").write_text("async def agent(server): ...\n")
+    module = importlib.import_module("imported_client")
+    assert load(f"{tmp_path / 'imported_client.py'}:agent").function is module.agent
+    monkeypatch.delitem(sys.modules, "imported_client")

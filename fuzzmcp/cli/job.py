@@ -76,7 +76,7 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
     case = replace(case, schedule=options.get("schedule") or 0)
     with contextlib.redirect_stdout(sys.stderr):
         target = load(client)
-    subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options, config))
+    subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options, config), bool(config.calls))
     contract = promised(contract_of(target), options, config)
     return Job(target, case, contract, checks, front, options["quiet"], subject)
 

@@ -35,7 +35,7 @@ def replay(words: tuple[str, ...], trace: bool, **options: Any) -> int:
 
 def _told_apart(words: tuple[str, ...], context: click.Context) -> tuple[str, tuple[str, ...]]:
     """The client, if it is named, and what to replay: files that are there are no clients, one word is no client."""
-    if len(words) > 1 and not os.path.exists(words[0]):
+    if len(words) > 1 and (words[0].endswith(".py") or not os.path.exists(words[0])):
         return words[0], words[1:]
     if len(words) == 1 and ".py:" in words[0]:
         raise click.UsageError(f"nothing to replay: expected a SCRIPT, FILE or FOLDER behind '{words[0]}'", context)

@@ -34,7 +34,9 @@ class Subject:
         role: `client` or `agent`.
         mcp: Version of the SDK.
         catalogue: What to call the catalogue in the header.
-        options: Options that `fuzzmcp replay` needs beside client and script, because the case does not tell them.
+        options: Options that `fuzzmcp replay` needs beside client and script, as the case does not tell them: names
+            and values in turn.
+        calls_configured: The configuration names calls, so that a replay has to spell even the plainest.
     """
 
     client: str
@@ -42,6 +44,7 @@ class Subject:
     mcp: str = ""
     catalogue: str = "crm"
     options: tuple[str, ...] = ()
+    calls_configured: bool = False
 
 
 @dataclass(frozen=True)
@@ -256,7 +259,13 @@ def saved(subject: Subject, finding: Finding, file: str | None = None, *, known:
     )
     if file is None:
         return found
-    return replace(found, replay=("fuzzmcp", "replay", subject.client, file, *subject.options))
+    return replace(found, replay=("fuzzmcp", "replay", subject.client, file, *_beside_a_file(subject.options)))
+
+
+def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
+    """The options of a replay without those that a case file tells itself."""
+    pairs = zip(options[::2], options[1::2], strict=True)
+    return (word for name, value in pairs if name not in ("--protocol", "--backend") for word in (name, value))
 
 
 def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
@@ -313,7 +322,7 @@ def case_json(case: Case, role: str = "client") -> dict[str, Any]:
 def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
     """The words of the command that drives this case again: only options that differ from their defaults."""
     words = ["fuzzmcp", "replay", subject.client, str(case.script)]
-    if subject.role == "client" and case.calls != default_calls(case.tools):
+    if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
         words += [word for call in case.calls for word in ("--call", str(call))]
     if case.protocol != DEFAULT_VERSION:
         words += ["--protocol", case.protocol]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,19 @@ def test_a_replay_command_leaves_out_what_the_configuration_says_and_names_what_
     assert f"{again} --protocol 2025-06-18\n" in invoke(*hunt).stdout
     other = invoke(*hunt, "--protocol", "2025-11-25", "--deadline", "40")
     assert f"{again} --protocol 2025-11-25 --deadline 40\n" in other.stdout
+    saved = invoke(*hunt, "--protocol", "2025-11-25", "--deadline", "40", "--save", "found")
+    assert "replay configured_client.py:connect found/spend_cap-c8ce.toml --deadline 40\n" in saved.stdout
+    assert invoke("replay", "found/spend_cap-c8ce.toml", "--deadline", "40").exit_code == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_a_replay_command_spells_the_calls_where_the_configuration_names_others() -> None:
+    configured("""calls = ['find_customer(query="x")', 'get_order(order_id="A1")']""")
+    hunt = ("run", "--runs", "150", "--check", "spend_cap")
+    (again,) = [line for line in invoke(*hunt).stdout.splitlines() if line.startswith("again")]
+    _, *words = shlex.split(again.removeprefix("again "))
+    assert "--call" in words
+    assert invoke(*words).exit_code == 1
 
 
 @pytest.mark.usefixtures("project")

@@ -1,0 +1,197 @@
+"""The server behind `fake_server`: one script, played to a test in virtual time or to a client that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Any
+
+from fuzzmcp import api, checks
+from fuzzmcp import tools as catalogue
+from fuzzmcp.case import Case, CaseError
+from fuzzmcp.config import Config
+from fuzzmcp.contract import Contract
+from fuzzmcp.faults import DEFAULT_VERSION, nearest
+from fuzzmcp.harness import drive
+from fuzzmcp.pytest_plugin.failures import explained, failure
+from fuzzmcp.report.text import harmless
+from fuzzmcp.script import Script, ScriptError
+from fuzzmcp.target import target_of
+from fuzzmcp.trace import Event, Run
+from fuzzmcp.transports.front import Front, FrontError, catalogue_of
+
+_KEYWORDS = ("calls", "tools", "protocol", "backend")
+
+
+class ScriptedServer:
+    """A fake server for one test: what a client takes as its server.
+
+    In the body of an async test `connect(fake_server)` is a session in virtual time: an hour of waiting takes no time,
+    and `time.monotonic()` agrees. In any other test `run` and `check` drive a client. Either way `events` and
+    `requests` tell afterwards, and meanwhile, what happened on the wire.
+
+    Args:
+        case: Its script, and what else there is to know.
+        front: A real server behind it.
+        promised: What the configuration says of the contract.
+        backend: The loop that the marker asks for; None where it asks for none.
+    """
+
+    def __init__(
+        self, case: Case, front: Front | None, promised: Mapping[str, Any], backend: str | None = None
+    ) -> None:
+        self.case, self.front, self.backend = case, front, backend
+        self._promised = promised
+        self.stage: Any = None  # the virtual time that a test's body runs in
+        self.runs: list[Run] = []
+
+    def __repr__(self) -> str:
+        return f"fake_server({str(self.case.script)!r})"
+
+    # -- in an async test ----------------------------------------------------------------------------------------------
+
+    def connect(self) -> AbstractAsyncContextManager[Any]:
+        """A connection, as an async context manager of `(read, write)`: what the SDK calls a transport."""
+        __tracebackhide__ = True
+        return self._wire().connect()  # type: ignore[no-any-return]
+
+    def lines(self) -> AbstractAsyncContextManager[Any]:
+        """The same for a client without the SDK: the streams carry lines of text, one JSON message each."""
+        __tracebackhide__ = True
+        return self._wire().lines()  # type: ignore[no-any-return]
+
+    def _wire(self) -> Any:
+        __tracebackhide__ = True
+        if self.stage is None:
+            raise RuntimeError(
+                "fake_server lives in the virtual time of an async test: connect in the body of the test itself (a "
+                "fixture of an async plugin runs on a loop of its own), or drive a client by fake_server.run(client)"
+            )
+        return self.stage.wire
+
+    # -- in any test ---------------------------------------------------------------------------------------------------
+
+    def run(self, client: Any, *, contract: Contract | None = None) -> Run:
+        """Drive a client through the script, as `fuzzmcp.run` does.
+
+        Args:
+            client: A client or an agent.
+            contract: What it promises; None for the contract beside it, with what the configuration says.
+
+        Raises:
+            TargetError: It is neither.
+        """
+        __tracebackhide__ = True
+        happened = drive(self.case, target_of(client), self._contract(client, contract).limits, front=self.front)
+        self.runs.append(happened)
+        return happened
+
+    def check(self, client: Any, *, checks: Iterable[str] | None = None, contract: Contract | None = None) -> Run:
+        """Drive a client through the script and fail if it breaks a promise, as `fuzzmcp.check` does.
+
+        Raises:
+            fuzzmcp.CheckFailed: It broke one; an `AssertionError`.
+        """
+        __tracebackhide__ = True
+        promised = self._contract(client, contract)
+        happened = self.run(client, contract=promised)
+        for name, violation in api.violations(happened, promised, checks).items():
+            raise _failure_of(name)(violation)
+        return happened
+
+    def _contract(self, client: Any, contract: Contract | None) -> Contract:
+        return contract or replace(api.contract_of(client), **self._promised)
+
+    # -- what happened -------------------------------------------------------------------------------------------------
+
+    @property
+    def record(self) -> Run | None:
+        """What has happened so far; of several runs the last."""
+        if self.stage is not None:
+            return self.stage.record()  # type: ignore[no-any-return]
+        return self.runs[-1] if self.runs else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything on the wire, in order, with its virtual time."""
+        return self.record.events if self.record is not None else ()
+
+    @property
+    def requests(self) -> tuple[Event, ...]:
+        """The client's requests, in order, those of the handshake too."""
+        return self.record.requests if self.record is not None else ()
+
+    def requests_of(self, call: int = 0) -> tuple[Event, ...]:
+        """The `tools/call` requests sent for one call; in an async test, calls of other arguments are other calls."""
+        return self.record.requests_of(call) if self.record is not None else ()
+
+    def remarks(self) -> list[str]:
+        """What of the script never happened, a sentence each.
+
+        Raises:
+            BaseException: No fault happened at all, so the test proves nothing; pytest prints the reason alone.
+        """
+        if self.case.script.steps and not any(run.played for run in self.runs):
+            reasons = [reason for run in self.runs for reason in run.undelivered]
+            why = reasons[0] if reasons else "no request of the client took a step of the script"
+            raise failure("proves nothing", f"no fault of '{self.case.script}' ever fired: {why}")
+        found = [f"'{step}' was never reached: no request took it" for run in self.runs for step in run.unreached]
+        found += [f"not delivered: {reason}" for run in self.runs for reason in run.undelivered]
+        return list(dict.fromkeys(found))
+
+
+def _failure_of(check: str) -> Any:
+    return checks.CHECKS[check].failure
+
+
+def server_for(item: Any, config: Config) -> ScriptedServer:
+    """The server of a test: what its marker says, and what the configuration says where that says nothing.
+
+    Raises:
+        BaseException: The marker cannot be used; pytest prints the reason alone.
+    """
+    marker = item.get_closest_marker("faults")
+    arguments, options = (marker.args, dict(marker.kwargs)) if marker else ((), {})
+    try:
+        script = _script(arguments, options)
+        tools, front = _tools(options.get("tools"), config)
+        case = api.case_of(
+            script,
+            calls=options.get("calls") or config.calls or None,
+            tools=tools,
+            protocol=options.get("protocol") or config.protocol or DEFAULT_VERSION,
+            backend=options.get("backend") or config.backend or "asyncio",
+        )
+    except ScriptError as error:
+        text = harmless(error.text)
+        caret = " " * len(harmless(error.text[: error.position])) + "^"
+        raise failure("error", f"{item.name}: {error}\n  {text}\n  {caret}") from None
+    except (CaseError, catalogue.ToolsError, FrontError, ValueError, TypeError) as error:
+        raise failure("error", f"{item.name}: {explained(error)}") from None
+    return ScriptedServer(case, front, config.contract, options.get("backend"))
+
+
+def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
+    if len(arguments) > 1 or not all(isinstance(script, (str, Script)) for script in arguments):
+        raise TypeError(f"faults takes one script, as in '429,hang', found {', '.join(map(repr, arguments))}")
+    for name in options:
+        if name not in _KEYWORDS:
+            guess = nearest(name, _KEYWORDS)
+            raise TypeError(f"faults takes no '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
+    script = arguments[0] if arguments else ""
+    return script if isinstance(script, Script) else Script.parse(script)
+
+
+def _tools(tools: Any, config: Config) -> tuple[Any, Front | None]:
+    """The catalogue, and the real server that gives it if there is one."""
+    from fuzzmcp.cli.job import tools_of
+
+    if tools is None:
+        tools = config.spelled("tools")
+    if tools is None or isinstance(tools, str):
+        found, front, _ = tools_of(tools)
+        return found, front
+    if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
+        return catalogue.load(tools), None
+    return catalogue_of(tools), Front(tools)
