@@ -75,13 +75,18 @@ def why_undeliverable(action: Action, asked: Asked) -> str | None:
         return f"{action}: {tool.name} promises no structured content"
     if action.name == "drift":
         before = _value(asked)
-        if values.drifted(tool, before, _drift(action)) == before:
+        if _same(values.drifted(tool, before, _drift(action)), before):
             return f"{action}: the edits change nothing in the output of {tool.name}"
     if action.name == "odd" and action.value not in ("many_blocks", "no_text", "links"):
         before = _value(asked)
-        if before is None or values.odd_value(tool, before, str(action.value)) == before:
+        if before is None or _same(values.odd_value(tool, before, str(action.value)), before):
             return f"{action}: the outputSchema of {tool.name} leaves no room for it"
     return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: to Python `True == 1`."""
+    return canonical_json(one) == canonical_json(other)
 
 
 def build(action: Action, asked: Asked) -> Reply:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import fuzzmcp
+from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, METHODS, ODD_RESULTS, VERSIONS, why_inapplicable
 from fuzzmcp.script import Action, Script, action
 from fuzzmcp.server import Delivery, FakeServer, answers, wire
@@ -496,3 +498,14 @@ def test_building_an_answer_is_a_pure_function(name: str) -> None:
 def test_the_extras_and_the_answers_are_all_there_is() -> None:
     assert set(ANSWERS) | set(EXTRAS) == set(BY_NAME)
     assert not set(ANSWERS) & set(EXTRAS)
+
+
+@pytest.mark.parametrize("script", ["drift(done:integer)", "drift(done=1)"])
+def test_a_boolean_that_becomes_a_number_is_a_change(script: str) -> None:
+    schema = {"type": "object", "properties": {"done": {"type": "boolean"}}, "required": ["done"]}
+    tools = [{"name": "finish", "inputSchema": {"type": "object"}, "outputSchema": schema}]
+    run = fuzzmcp.run(connect, script, tools=tools)
+    assert run.undelivered == ()
+    (given,) = [event.answer for event in run.events if event.answer is not None and event.action is not None]
+    assert given.value_json == '{"done": 1}'
+    assert given.visible
