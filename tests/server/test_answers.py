@@ -507,5 +507,5 @@ def test_a_boolean_that_becomes_a_number_is_a_change(script: str) -> None:
     run = fuzzmcp.run(connect, script, tools=tools)
     assert run.undelivered == ()
     (given,) = [event.answer for event in run.events if event.answer is not None and event.action is not None]
-    assert given.value_json == '{"done": 1}'
+    assert given.value_json == '{"done":1}'
     assert given.visible
