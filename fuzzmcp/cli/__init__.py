@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 from fuzzmcp import __version__
+from fuzzmcp.cli.campaign import campaign
+from fuzzmcp.cli.cases import export, minimize, prune
+from fuzzmcp.cli.config import config
+from fuzzmcp.cli.options import take_defaults
 from fuzzmcp.cli.replay import replay
+from fuzzmcp.cli.report import report
 from fuzzmcp.cli.run import run
 from fuzzmcp.cli.tools import tools
 from fuzzmcp.cli.usage import Commands
@@ -22,7 +27,9 @@ def main(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+    elif (command := main.get_command(context, context.invoked_subcommand)) is not None:
+        take_defaults(context, command)
 
 
-for command in (run, replay, faults, checks, tools):
+for command in (run, campaign, replay, minimize, prune, export, report, faults, checks, tools, config):
     main.add_command(command)
