@@ -131,7 +131,8 @@ class CaseItem(pytest.Item):
             show_finding(replace(finding, replay=again), console)
         if not result.violations:
             out.write(f"\nFAULTS={result.run.case.script}\nagain {' '.join(again)}\n")
-        note = f"\nnote  {self._saved.note}\n" if self._saved.note else ""
+        told = not self._saved.note or self._saved.note in result.message
+        note = "" if told else f"\nsaved as: {self._saved.note}\n"
         return f"{result.message}\n{out.getvalue()}{note}".rstrip()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from fuzzmcp.target import Target
 from fuzzmcp.trace import Run
 
 _BATCH = 200
+_NOTHING: dict[str, Violation] = {}
 _REPLAYS = 3
 _GRACE_RUNS, _GRACE_SECONDS = 200, 5.0
 """By how much a violation that is being made minimal may overrun the budget (or by a fifth, if that is more)."""
@@ -84,7 +86,7 @@ class Search:
         self._interleave, self._last_pass, self._until = interleave, last_pass, until
         self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, base)
         self._remembers = bool(corpus) or database is not None
-        self._known: dict[str, dict[str, Violation]] = {}
+        self._known: dict[bytes, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
         self._began = 0.0
         self._harness_error: Exception | None = None
@@ -309,9 +311,11 @@ class Search:
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def _violations(self, case: Case) -> dict[str, Violation]:
-        key = spelled(case)
+        key = hashlib.blake2b(spelled(case).encode(errors="surrogatepass"), digest_size=16).digest()
         if key not in self._known:
-            self._known[key] = self._judge(self._drive(case), count=True)
+            found = self._judge(self._drive(case), count=True)
+            # A night has a million cases: what they have shown is forgotten, what they violate is not.
+            self._known[key] = {n: replace(v, evidence=()) for n, v in found.items()} if found else _NOTHING
         return self._known[key]
 
     def _judge(self, run: Run, *, count: bool = False) -> dict[str, Violation]:
