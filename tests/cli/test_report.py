@@ -50,6 +50,7 @@ def hunt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
     wanted = [word for kind in KINDS for word in ("--report", f"{kind}={folder / kind}")]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.delenv("COLUMNS", raising=False)
         patch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary"))
         (folder / "summary").write_text("before\n")
         return invoke("run", str(ROOT / NAIVE), *HUNT[2:], *wanted), folder
