@@ -134,12 +134,14 @@ def check(client: Any, script: str | Script | Case = "", *, checks: Iterable[str
 
     Raises:
         fuzzmcp.checks.CheckFailed: A check was violated; an `AssertionError`.
+        ValueError: There is no such check.
 
     >>> from fuzzmcp.examples.careful_agent import connect
     >>> check(connect, "429cap").outcomes[0].status
     'returned'
     """
     contract = options.get("contract") or contract_of(client)
+    checks = None if checks is None else rules.known(checks)
     happened = run(client, script, **options)
     for name, violation in violations(happened, contract, checks).items():
         raise rules.CHECKS[name].failure(violation)

@@ -223,4 +223,4 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
         again = read(keep(Path(folder), found[0]), root=Path(folder))
         seen = replayed(again, lambda case: drive(case, target, contract.limits, quiet=quiet), contract)
     if seen.status != FAILS:
-        raise CanaryMissed(f"the canary's case was saved as '{again.case.script}', and replayed it {seen.status}")
+        raise CanaryMissed(f"the canary's case was saved as '{again.case.script}'; replayed: {seen.status}")

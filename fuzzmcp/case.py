@@ -129,7 +129,7 @@ def _start(text: str, rest: str) -> float | None:
     return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Case:
     """Everything needed to repeat one run.
 
@@ -167,6 +167,25 @@ class Case:
         known = [tool.name for tool in self.tools]
         for call in self.calls:
             _one_of("tool", call.tool, known)
+
+    def __repr__(self) -> str:
+        """The case as one would write it, without what has its default, and not with the whole catalogue."""
+        words = [repr(str(self.script))]
+        if self.calls != default_calls(self.tools):
+            words.append(f"calls={list(map(str, self.calls))!r}")
+        if self.tools != crm():
+            words.append(f"tools=<{', '.join(tool.name for tool in self.tools)}>")
+        if self.protocol != DEFAULT_VERSION:
+            words.append(f"protocol={self.protocol!r}")
+        if self.backend != "asyncio":
+            words.append(f"backend={self.backend!r}")
+        more = [f"{name}={value!r}" for name in ("outputs", "schedule") if (value := getattr(self, name))]
+        plain = f"case_of({', '.join(words)})"
+        return f"replace({plain}, {', '.join(more)})" if more else plain
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis prints it: as one would write it."""
+        printer.text(repr(self))
 
     def tool(self, name: str) -> Tool | None:
         """The tool of that name in the first catalogue."""

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from fuzzmcp import tools as catalogue
 from fuzzmcp.api import contract_of
 from fuzzmcp.case import Case, default_calls
-from fuzzmcp.checks import CHECKS, Violation, judge
+from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION, nearest
+from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
@@ -60,7 +60,7 @@ def fuzz(
     >>> settings(max_examples=5, deadline=None)(fuzz(connect, vocabulary=["429", "hang"]))()
     """
     target, promised = target_of(client), contract or contract_of(client)
-    names = tuple(CHECKS if checks is None else map(_known, checks))
+    names = tuple(CHECKS) if checks is None else known(checks)
     allowed = None if vocabulary is None else tuple(vocabulary)
     is_server = tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, dict))
     front = Front(tools) if is_server else None
@@ -103,13 +103,6 @@ def fuzz(
     return given(case=st.deferred(ready))(fuzzed)
 
 
-def _known(check: str) -> str:
-    if check not in CHECKS:
-        guess = nearest(check, list(CHECKS))
-        raise ValueError(f"unknown check '{check}'" + (f"; did you mean '{guess}'?" if guess else ""))
-    return check
-
-
 def _prove(run: Run) -> None:
     """A client that fails without any fault proves nothing under faults.
 
@@ -126,26 +119,13 @@ def _prove(run: Run) -> None:
 
 
 class _Played(Case):
-    """A case with its run, printed as one would write it, not with the whole catalogue."""
+    """A case with its run."""
 
     run: Run
 
     def __init__(self, case: Case, run: Run) -> None:
         super().__init__(**{field.name: getattr(case, field.name) for field in dataclasses.fields(case)})
         object.__setattr__(self, "run", run)
-
-    def __repr__(self) -> str:
-        words = [repr(str(self.script))]
-        if self.calls != default_calls(self.tools):
-            words.append(f"calls={list(map(str, self.calls))!r}")
-        if self.protocol != DEFAULT_VERSION:
-            words.append(f"protocol={self.protocol!r}")
-        if self.backend != "asyncio":
-            words.append(f"backend={self.backend!r}")
-        return f"case_of({', '.join(words)})"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self))
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------

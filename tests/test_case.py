@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fuzzmcp.api import case_of
 from fuzzmcp.case import Call, Case, CaseError, default_calls
 from fuzzmcp.script import Script
 from fuzzmcp.tools import crm
@@ -117,3 +119,16 @@ def test_cases_hash_and_compare_by_value(call: Call) -> None:
     one, other = (Case(calls=(Call("get_order", each.arguments),)) for each in (call, Call.parse(str(call))))
     assert one == other
     assert hash(one) == hash(other)
+
+
+def test_a_case_is_shown_as_one_would_write_it() -> None:
+    assert repr(case_of("429cap")) == "case_of('429cap')"
+    plain = case_of("hang", calls=['get_order(order_id="7")@1'], protocol="2025-06-18", backend="trio")
+    assert (
+        repr(plain) == """case_of('hang', calls=['get_order(order_id="7")@1'], protocol='2025-06-18', backend='trio')"""
+    )
+    assert repr(replace(case_of("ok"), schedule=3)) == "replace(case_of('ok'), schedule=3)"
+    assert (
+        repr(case_of("ok", tools=[{"name": "echo", "inputSchema": {"type": "object"}}]))
+        == "case_of('ok', tools=<echo>)"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 from fuzzmcp.checks import answers, endings, frames, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
 from fuzzmcp.contract import Contract
+from fuzzmcp.faults import nearest
 from fuzzmcp.trace import Run
 
 
@@ -87,9 +88,31 @@ def judge(run: Run, contract: Contract | None = None, names: Iterable[str] | Non
         run: What happened.
         contract: What the client promises; the defaults when None.
         names: Checks to ask; all when None.
+
+    Raises:
+        ValueError: There is no such check.
     """
     facts, contract = Facts(run), contract or Contract()
-    return {name: CHECKS[name].judge(facts, contract) for name in (CHECKS if names is None else names)}
+    return {name: CHECKS[name].judge(facts, contract) for name in (CHECKS if names is None else known(names))}
 
 
-__all__ = ["CHECKS", "HELD", "NOT_EXERCISED", "Check", "CheckFailed", "Facts", "Violation", "judge"]
+def known(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, once it is sure that each is a check.
+
+    Raises:
+        ValueError: One is not; the message has the nearest.
+
+    >>> known(["spend_cap"])
+    ('spend_cap',)
+    """
+    if isinstance(names, str):
+        raise ValueError(f"expected a list of checks, as [{names!r}], found the text {names!r}")
+    found = tuple(names)
+    for name in found:
+        if name not in CHECKS:
+            guess = nearest(name, tuple(CHECKS))
+            raise ValueError(f"unknown check '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
+    return found
+
+
+__all__ = ["CHECKS", "HELD", "NOT_EXERCISED", "Check", "CheckFailed", "Facts", "Violation", "judge", "known"]

@@ -62,14 +62,21 @@ def expected_errors(facts: Facts, contract: Contract) -> Verdict:
     for outcome in run.outcomes:
         wrong = next((e for e in outcome.exceptions if not contract.accepts_error(e)), None)
         if wrong is not None:
-            message = f"{facts.title(outcome.call)} raised {type(wrong).__name__}: {str(wrong)[:100]}"
-            return Violation(message, _of_call(facts, outcome.call), outcome.call)
+            message = f"{facts.title(outcome.call)} raised {_told(wrong)}"
+            return Violation(message, _of_call(facts, outcome.call), outcome.call, type(wrong).__name__)
     if run.connect_error is not None and facts.faulty:
         members = Outcome(0, "raised", 0, 0, error=run.connect_error).exceptions
         wrong = next((e for e in members if not contract.accepts_error(e)), None)
         if wrong is not None:
-            return Violation(f"the session raised {type(wrong).__name__}: {str(wrong)[:100]}", tuple(run.requests[-1:]))
+            last = tuple(run.requests[-1:])
+            return Violation(f"the session raised {_told(wrong)}", last, exception=type(wrong).__name__)
     return held_if(facts.faulty and (any(o.error for o in run.outcomes) or run.connect_error is not None))
+
+
+def _told(error: BaseException) -> str:
+    """An exception in a few words: type and message, the rest of a long one as an ellipsis."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words if len(words) <= 120 else words[:119].rstrip() + '…'}"
 
 
 def survives(facts: Facts, contract: Contract) -> Verdict:
@@ -100,7 +107,7 @@ def _went_down(facts: Facts) -> Verdict:
     if facts.run.role == "agent" or not facts.run.connected or error is None or facts.run.stopped:
         return NOT_EXERCISED
     what = Outcome(0, "raised", 0, 0, error=error).exceptions[0]
-    message = f"the session ended by itself while calls were made: {type(what).__name__}: {str(what)[:100]}"
+    message = f"the session ended by itself while calls were made: {_told(what)}"
     return Violation(message, tuple(facts.run.requests[-1:]))
 
 

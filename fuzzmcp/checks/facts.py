@@ -19,11 +19,15 @@ NOT_EXERCISED: Literal["not exercised"] = "not exercised"
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken demand: one sentence, the call it is about, and the events that show it (the last one is the deed)."""
+    """A broken demand: one sentence, the call it is about, and the events that show it (the last one is the deed).
+
+    `exception` is the type of the exception that broke it, by name, where one did: another type is another bug.
+    """
 
     message: str
     evidence: tuple[Event, ...] = ()
     call: int | None = None
+    exception: str = ""
 
 
 Verdict = Violation | Literal["held", "not exercised"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
 from fuzzmcp.cli.searching import folder_of, hypothesis_kept_out, searching, tell
@@ -34,7 +35,12 @@ _GITHUB_SECONDS = 6 * 3600.0
 @click.command()
 @client_argument
 @searching(default="none, the time ends it: 10m", seed="a new one, printed")
-@click.option("--baseline", metavar="PATH", help="Saved cases that may fail: a file or a folder.  [default: none may]")
+@click.option(
+    "--baseline",
+    metavar="PATH",
+    help="Saved cases that may fail: a file or a folder.  [default: none may]",
+    shell_complete=complete_file,
+)
 @click.option("--fail-fast", is_flag=True, help="Stop at the first new finding.")
 @click.option("--max-findings", type=click.IntRange(1), metavar="N", help="Stop after N new findings.")
 @click.option(
@@ -60,7 +66,8 @@ def campaign(client: str, **options: Any) -> int:
     success.
 
     Exit codes: 0 nothing fails but the baseline; 1 new findings, or saved cases that fail and are not in the baseline;
-    2 bad usage, or a bad case file; 3 the client cannot be run, or the canary was not found: the pipeline is dead.
+    2 bad usage, or a bad case file; 3 the client cannot be run, or the canary was not found: the pipeline is dead;
+    130 interrupted, and nothing to report.
     """
     context = click.get_current_context()
     wanted = found_writable([report_file(text) for text in options["reports"]])
@@ -88,7 +95,9 @@ def campaign(client: str, **options: Any) -> int:
             say("interrupted before the search began")
             return INTERRUPTED
         tell(campaign_report(job.subject, outcome), wanted, stdout)
-    return FOUND if outcome.unexpected else NOTHING_FOUND
+    if outcome.unexpected:
+        return FOUND
+    return INTERRUPTED if outcome.result.interrupted else NOTHING_FOUND
 
 
 def time_left(environment: Mapping[str, str], now: datetime.datetime) -> float:
@@ -164,6 +173,8 @@ def _carried_out(plan: Plan) -> Outcome:
     expected = names_in(plan.baseline)
     if plan.baseline is not None and not expected:
         say(f"the baseline '{plan.baseline}' has no saved case yet: nothing may fail")
+    if plan.baseline is not None and plan.folder is not None and plan.folder.resolve() == plan.baseline.resolve():
+        say("findings are saved into the baseline itself: they fail this campaign, and may fail from the next one on")
     with (
         terminations(),
         live.shown(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, configuration, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 
@@ -26,7 +27,7 @@ def client_and_places(words: tuple[str, ...], context: click.Context) -> tuple[s
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="[CLIENT] FILE…")
+@click.argument("words", nargs=-1, shell_complete=complete_file, required=True, metavar="[CLIENT] FILE…")
 @click.option("--dry-run", is_flag=True, help="Only say what would be written.")
 @shared
 def minimize(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
@@ -71,7 +72,7 @@ def minimize(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[CLIENT] [FILE|FOLDER]…")
+@click.argument("words", nargs=-1, shell_complete=complete_file, metavar="[CLIENT] [FILE|FOLDER]…")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @shared
 def prune(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
@@ -92,7 +93,7 @@ def prune(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[CLIENT] [FILE|FOLDER]…")
+@click.argument("words", nargs=-1, shell_complete=complete_file, metavar="[CLIENT] [FILE|FOLDER]…")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write; '-' is standard output.  [default: -]", default="-"
 )

@@ -19,11 +19,23 @@ def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str]
     ]
 
 
+def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of an option or argument that takes a file: the shell knows them."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_folder(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of an option that takes a folder."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
 def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an option or argument that takes the name of a check."""
     from fuzzmcp.checks import CHECKS
 
-    return offered(CHECKS, incomplete, lambda name: CHECKS[name].demands)
+    before, comma, last = incomplete.rpartition(",")
+    items = offered(CHECKS, last, lambda name: CHECKS[name].demands)
+    return [CompletionItem(before + comma + item.value, help=item.help) for item in items]
 
 
 def complete_fault(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

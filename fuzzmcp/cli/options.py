@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from fuzzmcp.cli.completion import complete_check
+from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf
 from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
 from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS
@@ -28,6 +28,7 @@ def shared(command: F) -> F:
         click.option(
             "--tools",
             metavar="FILE|SERVER",
+            shell_complete=complete_file,
             help="Catalogue: a JSON file, or MODULE:ATTR or PATH.py:ATTR of a server object, which "
             "then gives the good answers too.  [default: a small bundled CRM]",
         ),
@@ -101,7 +102,7 @@ def client_argument(command: F) -> F:
     def callback(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
         return value if context.resilient_parsing else client_or_configured(value, context)
 
-    return click.argument("client", required=False, callback=callback)(command)
+    return click.argument("client", required=False, callback=callback, shell_complete=complete_file)(command)
 
 
 def client_or_configured(client: str | None, context: click.Context) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 import click
 
 from fuzzmcp.cli.cases import replays
+from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
+from fuzzmcp.faults import METHODS, nearest
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="[CLIENT] SCRIPT|FILE|FOLDER…")
+@click.argument("words", nargs=-1, required=True, shell_complete=complete_file, metavar="[CLIENT] SCRIPT|FILE|FOLDER…")
 @click.option("--trace", is_flag=True, help="Print the whole timeline, and the logs.")
 @click.option("--schedule", type=click.IntRange(0), default=0, metavar="N", help="Seed of trio's task schedule.")
 @shared
@@ -37,9 +39,40 @@ def _told_apart(words: tuple[str, ...], context: click.Context) -> tuple[str, tu
     """The client, if it is named, and what to replay: files that are there are no clients, one word is no client."""
     if len(words) > 1 and (words[0].endswith(".py") or not os.path.exists(words[0])):
         return words[0], words[1:]
-    if len(words) == 1 and ".py:" in words[0]:
-        raise click.UsageError(f"nothing to replay: expected a SCRIPT, FILE or FOLDER behind '{words[0]}'", context)
+    if len(words) == 1:
+        _mistaken(words[0], context)
     return client_or_configured(None, context), words
+
+
+def _mistaken(word: str, context: click.Context) -> None:
+    """What is plainly no script is not read as one: a client with nothing behind it, a path with a slip in it.
+
+    Raises:
+        click.UsageError: It is one of these.
+    """
+    file, of_pytest, _ = word.partition("::")
+    if of_pytest and os.path.exists(file):
+        raise click.UsageError(f"'{word}' is a test of pytest: its case is '{file}'", context)
+    place, colon, attribute = word.partition(":")
+    if colon and place not in METHODS and attribute.isidentifier():
+        raise click.UsageError(f"nothing to replay: expected a SCRIPT, FILE or FOLDER behind '{word}'", context)
+    if os.path.exists(word) or _reads(word):
+        return
+    folder, name = os.path.split(word.rstrip("/"))
+    guess = nearest(name, sorted(os.listdir(folder or "."))) if os.path.isdir(folder or ".") else None
+    if guess is not None:
+        there = os.path.join(folder, guess)
+        raise click.UsageError(f"'{word}' is no script, and no file or folder; did you mean '{there}'?", context)
+
+
+def _reads(word: str) -> bool:
+    from fuzzmcp.script import Script, ScriptError
+
+    try:
+        Script.parse(word)
+    except ScriptError:
+        return False
+    return True
 
 
 def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> int:

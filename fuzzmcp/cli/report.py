@@ -6,16 +6,24 @@ import sys
 
 import click
 
+from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.output import STDOUT, Wanted, found_writable, reserved_stdout, to_stdout, write_reports
 from fuzzmcp.cli.usage import NOTHING_FOUND
 
 
 @click.command()
-@click.argument("file")
-@click.option("--html", metavar="FILE", help="One self-contained page.")
-@click.option("--junit", metavar="FILE", help="JUnit XML: a test case for each check and each finding.")
-@click.option("--sarif", metavar="FILE", help="SARIF 2.1.0: the findings at their lines of code.")
-@click.option("--markdown", metavar="FILE", help="A summary in GitHub's Markdown.")
+@click.argument("file", shell_complete=complete_file)
+@click.option("--html", metavar="FILE", shell_complete=complete_file, help="One self-contained page.")
+@click.option(
+    "--junit",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="JUnit XML: a test case for each check and each finding.",
+)
+@click.option(
+    "--sarif", metavar="FILE", shell_complete=complete_file, help="SARIF 2.1.0: the findings at their lines of code."
+)
+@click.option("--markdown", metavar="FILE", shell_complete=complete_file, help="A summary in GitHub's Markdown.")
 def report(file: str, **files: str | None) -> int:
     """Show the saved report FILE, which `fuzzmcp run --report json=FILE` wrote, or write it in other forms.
 

@@ -10,7 +10,7 @@ import click
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
 from fuzzmcp.cli.searching import folder_of, hypothesis_kept_out, searching, tell
-from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
+from fuzzmcp.cli.usage import FOUND, INTERRUPTED, NOTHING_FOUND
 
 DEFAULT_RUNS = 2_000
 
@@ -53,4 +53,6 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
             result = search.run()
         report = report_of(job.subject, seed or 0, result, job.contract, job.case, files=files)
         tell(report, wanted, stdout)
-    return FOUND if report.findings else NOTHING_FOUND
+    if report.findings:
+        return FOUND
+    return INTERRUPTED if report.interrupted else NOTHING_FOUND

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fuzzmcp.cli.completion import complete_folder
 from fuzzmcp.cli.output import append_summary, write_reports
 from fuzzmcp.cli.seeds import Seed
 from fuzzmcp.cli.usage import BadOption, Duration
@@ -48,6 +49,7 @@ def searching(*, default: str, seed: str) -> Callable[[F], F]:
             default="regressions",
             show_default=True,
             help="Folder in which findings are saved as case files.",
+            shell_complete=complete_folder,
         ),
         click.option("--no-save", is_flag=True, help="Save no case files."),
         click.option(

@@ -61,7 +61,9 @@ def replayed(
         return Replayed(saved, status, message, run, violations)
     if not run.connected or run.stopped:
         return Replayed(saved, ERROR, run.stopped or "the client never got ready", run, {})
-    if saved.case.script.steps and not run.played:
-        why = run.undelivered[0] if run.undelivered else "no request of the client took a step of the script"
+    if all(step.plain for step in saved.case.script.steps):
+        return Replayed(saved, ERROR, "the script has no fault: this proves nothing", run, {})
+    if not run.played:
+        why = run.undelivered[0] if run.undelivered else "no request of the client reached a fault of the script"
         return Replayed(saved, ERROR, f"the fault never fired: this proves nothing ({why})", run, {})
     return Replayed(saved, FIXED, f"{saved.check} holds", run, {})

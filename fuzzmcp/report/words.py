@@ -85,7 +85,9 @@ def hints(report: Report) -> Iterator[tuple[str, str]]:
         phase = f" in the phase '{report.phase}'" if report.phase else ""
         yield "note", f"interrupted{phase}: this is what was found until then"
     idle = [name for name, counts in report.checks.items() if not counts["held"] and not counts["violated"]]
-    if idle:
+    if idle and len(idle) == len(report.checks):
+        yield "note", "nothing was exercised: this search proves nothing. Look at --call, --tools and the client."
+    elif idle:
         yield "note", f"never exercised: {', '.join(idle)}. More --runs, other --call or --tools may reach them."
     missed = sorted(report.undelivered.items(), key=lambda pair: (-pair[1], pair[0]))
     if missed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -88,6 +89,9 @@ class Search:
         self._remembers = bool(corpus) or database is not None
         self._known: dict[bytes, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
+        self._glimpsed: dict[tuple[str, str], Case] = {}
+        self._enough = False
+        self._pressed: Callable[[], bool] = lambda: False
         self._began = 0.0
         self._harness_error: Exception | None = None
 
@@ -100,16 +104,16 @@ class Search:
         self._began = time.perf_counter()
         result = self.result
         try:
-            with interrupts(), elders_spared():
-                self._preflight()
-                for phase in self._phases:
-                    if phase == "corpus" and not self._remembers:
-                        continue
-                    result.phase = phase
-                    self._report()
-                    getattr(self, f"_{phase}")()
-        except StopSearch:
-            pass
+            with interrupts() as self._pressed, elders_spared():
+                with contextlib.suppress(StopSearch):
+                    self._preflight()
+                    for phase in self._phases:
+                        if phase == "corpus" and not self._remembers:
+                            continue
+                        result.phase = phase
+                        self._report()
+                        getattr(self, f"_{phase}")()
+                self._follow_up()
         except KeyboardInterrupt:
             result.interrupted = True
         result.seconds = self._elapsed()
@@ -152,6 +156,13 @@ class Search:
                 return
             self._consider(case)
 
+    def _follow_up(self) -> None:
+        """What was seen by the way, while something else shrank, and never had its turn before the budget was spent."""
+        for (check, _), case in self._glimpsed.items():
+            if check not in self._aside and not self._enough:
+                with contextlib.suppress(StopSearch):
+                    self._minimal(check, case)
+
     def _fuzz(self) -> None:
         strategy = cases(
             self.base.tools,
@@ -168,7 +179,7 @@ class Search:
 
     def _fuzz_batch(self, strategy: Any, batch_seed: int) -> None:
         """One Hypothesis test run; each check's failures shrink by themselves, and the smallest of each is kept."""
-        best: dict[str, Case] = {}
+        best: dict[tuple[str, str], Case] = {}
 
         def property_holds(case: Case) -> None:
             try:
@@ -180,8 +191,9 @@ class Search:
                 raise StopSearch from error
             if fresh:
                 name, violation = next(iter(fresh.items()))
-                if name not in best or complexity(case) < complexity(best[name]):
-                    best[name] = case
+                kind = (name, violation.exception)
+                if kind not in best or complexity(case) < complexity(best[kind]):
+                    best[kind] = case
                     self._pending.add(case)
                 raise CHECKS[name].failure(violation)
 
@@ -189,7 +201,7 @@ class Search:
         try:
             test()
         except KeyboardInterrupt:
-            for name, case in best.items():
+            for (name, _), case in best.items():
                 self._add(name, case, minimal=False)
             raise
         except (Exception, StopSearch):
@@ -197,9 +209,9 @@ class Search:
                 raise self._harness_error from None
             if not best and not self._spent():
                 raise
-        for name in self.checks:
-            if name in best:
-                self._minimal(name, best[name])
+        order = list(self.checks)
+        for name, exception in sorted(best, key=lambda kind: (order.index(kind[0]), kind[1])):
+            self._minimal(name, best[name, exception])
         self._pending.settled()
 
     # -- violations ------------------------------------------------------------------------------------------------
@@ -233,16 +245,18 @@ class Search:
     def _explains(self, found: Case, check: str, case: Case, violation: Violation) -> bool:
         """Whether a violation is one that was found before.
 
-        It is, when all fault kinds of the finding occur in the case (on other methods, only if the sentence is the
-        same), or when the finding's step in place of the case's violates the check as well, on the case's calls or on
-        the finding's: then the last pass would end there.
+        Another type of exception is another bug. Else it is, when all fault kinds of the finding occur in the case (on
+        other methods, only if the sentence is the same), or when the finding's step in place of the case's violates the
+        check as well, on the case's calls or on the finding's: then the last pass would end there.
         """
+        known_violation = self._violations(found).get(check)
+        if known_violation is None or known_violation.exception != violation.exception:
+            return False
         if set(kinds_of(case)) >= set(kinds_of(found)):
             return True
-        if bare(kinds_of(case)) >= bare(kinds_of(found)):
-            known_violation = self._violations(found).get(check)
-            if known_violation and sentence_of(found, known_violation) == sentence_of(case, violation):
-                return True
+        same = sentence_of(found, known_violation) == sentence_of(case, violation)
+        if same and bare(kinds_of(case)) >= bare(kinds_of(found)):
+            return True
         faulty = {replace(step, count=1) for step in found.script.steps if not step.plain}
         if len(faulty) != 1:
             return False
@@ -267,10 +281,14 @@ class Search:
     def _minimal(self, check: str, case: Case) -> None:
         """Make a violation minimal and add it to the findings, unless it turns out to be a known one."""
 
+        before = self._violations(case).get(check)
+        exception = before.exception if before is not None else ""
+
         def violates(smaller: Case) -> bool:
             if self._overrun():
                 raise StopSearch
-            return check in self._violations(smaller)
+            after = self._violations(smaller).get(check)
+            return after is not None and after.exception == exception
 
         if not self._last_pass:
             self._add(check, case, minimal=False)
@@ -285,8 +303,12 @@ class Search:
     def _add(self, check: str, case: Case, *, minimal: bool) -> None:
         """Add a violation to the findings: a smallest one of its kinds, or the only one of its check."""
         violation = self._violations(case).get(check)
+        if violation is None:
+            return
+        kinds = [self._violations(case).get(check) for case in self._aside.get(check, ())]
+        same = [kind for kind in kinds if kind is not None and kind.exception == violation.exception]
         known = self._aside.get(check, ())
-        if violation is None or (known and not minimal):
+        if same and not minimal:
             return
         if any(len(kinds_of(case)) == len(kinds_of(f)) and self._explains(f, check, case, violation) for f in known):
             return
@@ -297,6 +319,7 @@ class Search:
             self._on_finding(finding)
             self._report()
             if self._until(finding):
+                self._enough = True
                 raise StopSearch
 
     def _finding(self, check: str, case: Case, minimal: bool | None) -> Finding | None:
@@ -316,6 +339,8 @@ class Search:
             found = self._judge(self._drive(case), count=True)
             # A night has a million cases: what they have shown is forgotten, what they violate is not.
             self._known[key] = {n: replace(v, evidence=()) for n, v in found.items()} if found else _NOTHING
+            for name, violation in found.items():
+                self._glimpsed.setdefault((name, violation.exception), case)
         return self._known[key]
 
     def _judge(self, run: Run, *, count: bool = False) -> dict[str, Violation]:
@@ -325,6 +350,8 @@ class Search:
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
 
     def _drive(self, case: Case) -> Run:
+        if self._pressed():  # Python swallows a KeyboardInterrupt that strikes in a finaliser
+            raise KeyboardInterrupt
         self.result.runs += 1
         if self.result.runs % 10 == 0:
             self._report()

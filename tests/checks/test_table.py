@@ -99,7 +99,7 @@ def test_no_check_accuses_or_is_exercised_without_a_fault() -> None:
 def test_only_the_checks_that_are_named_are_asked() -> None:
     run = fuzzmcp.run(client(plain), "429cap")
     assert list(fuzzmcp.judge(run, None, ["spend_cap", "finishes"])) == ["spend_cap", "finishes"]
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="unknown check 'no_such_check'"):
         fuzzmcp.judge(run, None, ["no_such_check"])
 
 

@@ -131,6 +131,12 @@ def test_the_first_night_has_no_baseline_yet() -> None:
     assert "the baseline 'none yet' has no saved case yet: nothing may fail" in seen.stderr
 
 
+def test_a_baseline_that_finds_itself_is_told() -> None:
+    seen = invoke("campaign", NAIVE, *QUICK, "--baseline", "regressions/")
+    assert "findings are saved into the baseline itself: they fail this campaign" in seen.stderr
+    assert "into the baseline itself" not in invoke("campaign", NAIVE, *QUICK, "--baseline", "other").stderr
+
+
 def test_examples_are_kept_in_a_folder_that_git_ignores() -> None:
     invoke("campaign", NAIVE, "--runs", "20", "--no-canary", "--check", "spend_cap")
     assert "*" in Path(".fuzzmcp/examples/.gitignore").read_text().splitlines()

@@ -72,9 +72,21 @@ def test_a_file_that_is_not_there_is_no_script(words: list[str]) -> None:
     assert (seen.exit_code, seen.output) == (2, "fuzzmcp: nothing.toml: there is no such file or folder\n")
 
 
-def test_a_client_alone_is_nothing_to_replay() -> None:
-    seen = invoke("replay", "client.py:connect")
-    assert (seen.exit_code, "nothing to replay" in seen.output) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["client.py:connect"], "nothing to replay: expected a SCRIPT, FILE or FOLDER behind 'client.py:connect'"),
+        (["my.module:connect"], "nothing to replay: expected a SCRIPT, FILE or FOLDER behind 'my.module:connect'"),
+        (["regresions"], "'regresions' is no script, and no file or folder; did you mean 'regressions'?"),
+        (["regressions/spend_cap-3f2b.tml"], "no file or folder; did you mean 'regressions/spend_cap-3f2a.toml'?"),
+        (["regressions/spend_cap-3f2a.toml::429cap"], "is a test of pytest: its case is 'regressions/spend_cap-3f2a"),
+        (["429kap"], "unknown fault '429kap'; did you mean '429cap'?"),
+    ],
+)
+def test_what_is_plainly_no_script_is_not_read_as_one(words: list[str], message: str) -> None:
+    Path("fuzzmcp.toml").write_text(f'client = "{NAIVE}"\n')
+    seen = invoke("replay", *words)
+    assert (seen.exit_code, message in seen.output) == (2, True), seen.output
 
 
 def test_a_client_that_cannot_run_is_no_failure_of_a_case() -> None:

@@ -63,6 +63,12 @@ def test_a_script_that_never_fired_proves_nothing(script: str) -> None:
     assert seen.message.startswith("the fault never fired: this proves nothing")
 
 
+@pytest.mark.parametrize("script", ["", "ok", "ok*3"])
+def test_a_script_without_a_fault_proves_nothing(script: str) -> None:
+    seen = fate(careful_agent.connect, "spend_cap", script)
+    assert (seen.status, seen.message) == ("error", "the script has no fault: this proves nothing")
+
+
 def test_a_client_that_never_gets_ready_is_an_error() -> None:
     seen = fate(broken, "spend_cap", "429cap")
     assert (seen.status, seen.message) == ("error", "the client never got ready")

@@ -1,7 +1,14 @@
+import contextlib
 import json
+import signal
+import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import anyio
 import pytest
+from mcp import ClientSession
 
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
@@ -195,3 +202,62 @@ def test_a_search_ends_with_the_finding_that_was_asked_for_and_tells_when_it_was
     assert 0 < cut.exposed["spend_cap"].runs <= cut.runs < naive.runs
     for met in (cut, naive):
         assert met.exposed["spend_cap"].cases == cut.exposed["spend_cap"].cases
+
+
+@asynccontextmanager
+async def two_mistakes(server: Any) -> AsyncIterator[Any]:
+    """Raises one mistake when a result is no success, another when none comes."""
+    async with server.connect() as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+
+        async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
+            try:
+                with anyio.fail_after(5):
+                    result = await session.call_tool(tool, arguments)
+            except TimeoutError:
+                raise UnboundLocalError("result") from None
+            except Exception as error:
+                raise KeyError("structured") from error
+            return result
+
+        yield call_tool
+
+
+def test_another_type_of_exception_is_another_finding() -> None:
+    search = Search(target_of(two_mistakes), case_of(), seed=1, budget=Budget(400), checks=["expected_errors"])
+    findings = search.run().findings
+    told = {finding.violation.exception: str(finding.case.script) for finding in findings}
+    assert set(told) == {"UnboundLocalError", "KeyError"}
+    assert all(finding.minimal for finding in findings)
+    for finding in findings:
+        assert type(finding.run.outcomes[0].error).__name__ == finding.violation.exception
+
+
+def test_what_was_only_seen_by_the_way_becomes_a_finding_too() -> None:
+    """A budget of one run ends the search at once; the run of the saved case breaks two checks."""
+    target = target_of(naive_agent.connect)
+    search = Search(target, case_of("429cap"), seed=1, budget=Budget(1), corpus=[("spend_cap", case_of("429cap"))])
+    result = search.run()
+    seen = {name for name, counts in result.tally.checks.items() if counts["violated"]}
+    assert seen - {"spend_cap"} == {finding.check for finding in result.findings}
+
+
+def test_a_ctrl_c_that_python_has_swallowed_ends_the_search_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Search(target_of(naive_agent.connect), case_of(), seed=1, budget=Budget(500))
+
+    class Swallows:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def on_progress(progress: Any) -> None:
+        if progress.runs >= 20 and not pressed:
+            pressed.append(Swallows())
+            with contextlib.suppress(IndexError):
+                pressed[:] = [None]
+
+    pressed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
+    search._on_progress = on_progress
+    result = search.run()
+    assert result.interrupted
+    assert result.runs < 100
