@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from fuzzmcp.harness import Limits
@@ -32,6 +33,7 @@ class Contract:
     Args:
         deadline: Virtual seconds within which every call settles.
         max_requests: Requests that one call may cost.
+        max_requests_per_tool: The same for a call of one tool, by its name; `max_requests` is for the others.
         accepts: Exception types, or their names, that may come out of a call. None accepts every `Exception` but those
             that are programming mistakes (`TypeError`, `KeyError`, `AttributeError` …).
         grace: Virtual seconds for what must follow promptly: settling after a cancellation, answering a ping.
@@ -52,16 +54,28 @@ class Contract:
     shutdown: float = 60.0
     jitter: bool = False
     protocol_errors_as_results: bool = False
+    max_requests_per_tool: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in ("deadline", "max_requests", "grace", "max_frames", "shutdown"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"contract: {name} must be above 0, not {getattr(self, name)!r}")
+        for tool, number in self.max_requests_per_tool.items():
+            if not number > 0:
+                raise ValueError(f"contract: max_requests_per_tool: {tool} must be above 0, not {number!r}")
 
     @cached_property
     def limits(self) -> Limits:
         """Where the harness cuts a run short, so that a broken promise can still be seen."""
         return Limits(self.deadline, self.max_frames, self.shutdown, self.grace)
+
+    def requests_for(self, tool: str) -> int:
+        """Requests that one call of this tool may cost.
+
+        >>> Contract(max_requests=3, max_requests_per_tool={"refund_order": 1}).requests_for("refund_order")
+        1
+        """
+        return self.max_requests_per_tool.get(tool, self.max_requests)
 
     def accepts_error(self, error: BaseException) -> bool:
         """Whether this exception may come out of a call."""

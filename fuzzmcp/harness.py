@@ -183,6 +183,8 @@ class _Session:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())
 
     async def main(self) -> None:
+        if self.case.backend == "trio":
+            self.stacks.watch_trio()
         async with task_group(self.case.backend) as self.tasks:
             done = self.start(_SESSION, self.session)
             await done.wait()
@@ -224,6 +226,9 @@ class _Session:
                 await self.run_agent()
                 return
             async with self.target.function(self.wire) as call_tool:
+                if not callable(call_tool):
+                    what = type(call_tool).__name__
+                    raise TypeError(f"a client yields call_tool, async (tool, arguments); this one yields: {what}")
                 self.connected = True
                 self.stage = "calling"
                 await self.workload(call_tool)
@@ -280,6 +285,7 @@ class _Session:
     async def call(self, number: int, call: Call | None, call_tool: Callable[..., Any]) -> None:
         """One call from start to end, with its outcome."""
         CALL.set(number)
+        self.stacks.call_started()
         began = self.started[number] = self.clock.now()
         self.wire.note("start", call=number)
         self.clock.call_at(began + 2 * self.limits.deadline, lambda: self.give_up(number), guard=True)

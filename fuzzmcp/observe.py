@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
 import sys
 import sysconfig
+import threading
+import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from fuzzmcp.trace import Log, Site
+from fuzzmcp.retry_libraries import retried
+from fuzzmcp.trace import Log, Loop, Site
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""
@@ -28,71 +34,168 @@ _CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
 _LIBRARIES = tuple(
     sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
 )
+_HARNESS, _JOBS = _HERE + "harness.py", _HERE + os.path.join("clock", "threads.py")
+_TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
+_MACHINERY = tuple(
+    library + name
+    for library in _LIBRARIES
+    for name in (
+        "contextlib.py", "threading.py",
+        *(package + os.sep for package in ("anyio", "asyncio", "concurrent", "outcome", "sniffio", "trio")),
+    )
+)  # fmt: skip
+_AWAITABLES = (
+    (types.CoroutineType, "cr_frame", "cr_await"),
+    (types.AsyncGeneratorType, "ag_frame", "ag_await"),
+    (types.GeneratorType, "gi_frame", "gi_yieldfrom"),
+)
+_STEPPED = (types.CoroutineType, types.AsyncGeneratorType)
 _LOGS_MAX = 1_000
 
 
 class Stacks:
-    """Takes the coroutine stack of each request, and names the code that sent it and the loop that sent it again.
+    """Takes the stack of each request, and names the code that sent it and the place that came back to send it again.
 
-    The innermost coroutine frame that two successive requests of one call share is the one that looped. Frames are
-    compared while both are alive, and let go with `clear`: no frame outlives its run.
+    Of a coroutine the frame object stays the same for as long as it lives. So the innermost frame that two successive
+    requests of one call share is the one that looped. A stack goes on into the task that started the running one, and
+    from a thread into the call that the thread works for. Frames are compared while both are alive, and let go with
+    `clear`: no frame outlives its run.
     """
 
     def __init__(self, own_files: tuple[str, ...] = ()) -> None:
         self._own = own_files
-        self._parents: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self._before: dict[int, list[FrameType]] = {}
+        self._births: weakref.WeakKeyDictionary[Any, _Birth] = weakref.WeakKeyDictionary()
+        self._roots: dict[int | None, weakref.ref[Any]] = {}
+        self._before: dict[Hashable, set[FrameType]] = {}
 
-    def task_started(self, task: Any, parent: Any) -> None:
-        """Remember who started a task, so that a stack can go on across tasks."""
-        code = getattr(task.get_coro(), "cr_code", None)
-        if parent is not None and not (code is not None and _ours(code.co_filename)):
-            self._parents[task] = weakref.ref(parent)
+    def call_started(self) -> None:
+        """The running task begins with the call that its context names."""
+        task = _current_task()
+        if task is not None:
+            self._roots[CALL.get()] = weakref.ref(task)
 
-    def take(self, call: int | None, depth: int = 2) -> tuple[Site | None, Site | None]:
+    def task_started(self, task: Any, parent: Any, depth: int = 2) -> None:
+        """Remember who started a task, so that a stack can go on across tasks.
+
+        Args:
+            task: The new task, of either loop.
+            parent: The task that was running when it was made, or None.
+            depth: Frames between this one and the first that may be the client's.
+        """
+        code = getattr(_coroutine_of(task), "cr_code", None)
+        if code is not None and _is_ours(code.co_filename):
+            return
+        if parent is not None:
+            frames = sum(1 for frame in _running(sys._getframe(depth)) if frame.f_code.co_flags & _COROUTINE)
+            self._births[task] = _Birth(weakref.ref(parent), frames, self._level(parent) + 1)
+        elif CALL.get() is not None:  # a thread has asked the loop for it
+            self._births[task] = _Birth(None, 0, 2)
+
+    def watch_trio(self) -> None:
+        """Be told of each new task of the trio run that is going on."""
+        import trio
+
+        stacks = self
+
+        class Births(trio.abc.Instrument):
+            def task_spawned(self, task: Any) -> None:
+                with suppress(RuntimeError):  # nobody runs: trio itself has made it
+                    stacks.task_started(task, trio.lowlevel.current_task(), 2)
+
+        trio.lowlevel.add_instrument(Births())
+
+    def take(self, call: Hashable | None, depth: int = 2, *, sure: bool = True) -> tuple[Site | None, Loop | None]:
         """Where the running request comes from, and the place that looped if its call has sent one before.
 
         Args:
-            call: The call that the request belongs to, or None.
+            call: The call that the request belongs to, or None. Whoever counts requests of another kind has another
+                key for them.
             depth: Frames between this one and the first of the client's.
+            sure: Whether the running code works for the call, as its context says. One that does not, such as a worker
+                behind a queue, is not below what asked for the request.
         """
-        frames = self._chain(sys._getframe(depth))
-        site = self._sender(frames)
+        chain = self._chain(sys._getframe(depth))
+        site = self._sender(chain)
         if call is None:
             return site, None
         before = self._before.get(call)
-        self._before[call] = frames
-        return site, None if before is None else _innermost_shared(before, frames)
+        self._before[call] = {frame for _, frames in chain for frame in frames}
+        return site, None if before is None else _innermost_shared(before, chain, sure)
 
-    def _sender(self, frames: list[FrameType]) -> Site | None:
+    def _sender(self, chain: _Chain) -> Site | None:
         """The innermost place in the client's own code, or the entry into the library where all is a library's."""
-        for frame in frames:
-            path, installed = _place(frame.f_code.co_filename)
-            if not installed or path in self._own:
-                return _site(frame)
-        return _site(frames[-1]) if frames else None
+        frame = None
+        for _, frames in chain:
+            for frame in frames:
+                path, installed = _place(frame.f_code.co_filename)
+                if not installed or path in self._own:
+                    return _site(frame)
+        return None if frame is None else _site(frame)
 
     def clear(self) -> None:
         """Let go of every frame."""
         self._before.clear()
 
-    def _chain(self, frame: FrameType | None) -> list[FrameType]:
-        """Coroutine frames of the client, innermost first, continued into the tasks that started this one."""
-        frames = []
-        while frame is not None:
-            code = frame.f_code
-            if _ours(code.co_filename):
-                break  # the client's code ends here: what follows is the harness, and whoever runs it
-            if code.co_flags & _COROUTINE:
-                frames.append(frame)
-            frame = frame.f_back
-        task = _current_task() if self._parents else None
-        while task is not None:
-            reference = self._parents.get(task)
-            task = reference() if reference is not None else None
-            if task is not None:
-                frames.extend(reversed(list(_suspended(task.get_coro()))))
-        return frames
+    def _chain(self, frame: FrameType | None) -> _Chain:
+        """The client's frames, innermost first, task by task: the running one, and those that it comes from."""
+        task = _current_task()
+        running = _running(frame)
+        if task is None:  # a thread
+            return [(1, running), *self._root()]
+        birth = self._births.get(task)
+        level = 0 if birth is None else birth.level
+        asked = None if isinstance(task, asyncio.Task) else _asked_by_a_thread(frame)
+        if asked is None:
+            chain = [(level, running)]
+        else:
+            chain = [(level + 2, asked[0]), (level + 1, _asking_thread()), (level, asked[1])]
+        while birth is not None:
+            if birth.parent is None:
+                chain += [(1, _asking_thread()), *self._root()]
+                break
+            parent = birth.parent()
+            if parent is None:
+                break
+            frames = list(_suspended(_coroutine_of(parent)))[: birth.frames]
+            chain.append((birth.level - 1, frames[::-1]))
+            birth = self._births.get(parent)
+        return chain
+
+    def _root(self) -> _Chain:
+        """The task that the call of the running thread began in."""
+        reference = self._roots.get(CALL.get())
+        task = None if reference is None else reference()
+        return [] if task is None else [(0, list(_suspended(_coroutine_of(task)))[::-1])]
+
+    def _level(self, task: Any) -> int:
+        birth = self._births.get(task)
+        return 0 if birth is None else birth.level
+
+
+@dataclass(frozen=True, slots=True)
+class _Birth:
+    """How a task came into being: by whom, how many frames of that one lay above it, and how deep it lies itself."""
+
+    parent: weakref.ref[Any] | None
+    frames: int
+    level: int
+
+
+_Chain = list[tuple[int, list[FrameType]]]
+"""The frames of each task that a request comes from, innermost first, each with the number of tasks above it."""
+
+
+class _Kind(Enum):
+    CLIENT = "may be a layer"
+    MACHINERY = "event loops, threads and fuzzmcp: passed by"
+    HARNESS = "the client's code ends here: what follows is whoever runs it"
+
+
+@lru_cache(maxsize=4096)
+def _kind(filename: str) -> _Kind:
+    if filename == _HARNESS:
+        return _Kind.HARNESS
+    return _Kind.MACHINERY if _is_ours(filename) or _place(filename)[0].startswith(_MACHINERY) else _Kind.CLIENT
 
 
 @lru_cache(maxsize=4096)
@@ -102,26 +205,84 @@ def _place(filename: str) -> tuple[str, bool]:
     return path, path.startswith(_LIBRARIES)
 
 
-@lru_cache(maxsize=4096)
-def _ours(filename: str) -> bool:
+def _is_ours(filename: str) -> bool:
     """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
     return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
 
 
 def _current_task() -> Any:
-    try:
+    """The running task of this thread, asyncio's or trio's, or None."""
+    with suppress(RuntimeError):
         return asyncio.current_task()
-    except RuntimeError:
-        return None
+    trio = sys.modules.get("trio")
+    if trio is not None:
+        with suppress(RuntimeError):
+            return trio.lowlevel.current_task()
+    return None
+
+
+def _coroutine_of(task: Any) -> Any:
+    return task.get_coro() if hasattr(task, "get_coro") else task.coro
+
+
+def _running(frame: FrameType | None) -> list[FrameType]:
+    """The client's frames on a stack, innermost first: from its outermost coroutine on, or all where there is none."""
+    frames, last = [], 0
+    while frame is not None:
+        code = frame.f_code
+        kind = _kind(code.co_filename)
+        if kind is _Kind.HARNESS:
+            break
+        if kind is _Kind.CLIENT:
+            frames.append(frame)
+            if code.co_flags & _COROUTINE:
+                last = len(frames)
+        frame = frame.f_back
+    return frames[:last] if last else frames
 
 
 def _suspended(awaitable: Any) -> Iterator[FrameType]:
-    """Frames of a suspended coroutine and of what it awaits, outermost first, the client's only."""
+    """The client's frames of a suspended coroutine and of what it awaits, outermost first."""
     while awaitable is not None:
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "ag_frame", None)
-        if frame is not None and not _ours(frame.f_code.co_filename):
+        frame, inner = None, None
+        for kind, of_frame, of_inner in _AWAITABLES:
+            if isinstance(awaitable, kind):
+                frame, inner = getattr(awaitable, of_frame), getattr(awaitable, of_inner)
+                break
+        else:  # the step of an async generator, and the like: it says to nobody but the collector whose step it is
+            inner = next((o for o in gc.get_referents(awaitable) if isinstance(o, _STEPPED)), None)
+        if frame is not None and frame.f_code.co_flags & _COROUTINE and _kind(frame.f_code.co_filename) is _Kind.CLIENT:
             yield frame
-        awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "ag_await", None)
+        awaitable = inner
+
+
+def _asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[FrameType]] | None:
+    """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
+    inner: list[FrameType] = []
+    for outer in _outwards(frame):
+        kind = _kind(outer.f_code.co_filename)
+        if kind is _Kind.HARNESS:
+            return None
+        if kind is _Kind.CLIENT:
+            inner.append(outer)
+        elif outer.f_code.co_filename.endswith(_TRIO_THREADS):
+            return inner, _running(outer)
+    return None
+
+
+def _asking_thread() -> list[FrameType]:
+    """The client's frames in the thread that has asked the loop for something, if there is just one that works."""
+    own, asking = threading.get_ident(), []
+    for ident, frame in sys._current_frames().items():
+        if ident != own and any(f.f_code.co_filename == _JOBS for f in _outwards(frame)):
+            asking.append(_running(frame))
+    return asking[0] if len(asking) == 1 else []
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _site(frame: FrameType) -> Site:
@@ -129,13 +290,19 @@ def _site(frame: FrameType) -> Site:
     return Site(code.co_filename, frame.f_lineno, code.co_name)
 
 
-def _innermost_shared(before: list[FrameType], now: list[FrameType]) -> Site | None:
-    shared = None
-    for old, new in zip(reversed(before), reversed(now), strict=False):
-        if old is not new:
-            break
-        shared = new
-    return None if shared is None else _site(shared)
+def _innermost_shared(before: set[FrameType], chain: _Chain, sure: bool) -> Loop | None:
+    """The innermost frame that was there before: by a retry library's loop, the function that it retries."""
+    for level, frames in chain:
+        for place, frame in enumerate(frames):
+            if frame in before:
+                depth = (level, len(frames) - 1 - place) if sure else None
+                found = retried(frame)
+                if found is not None:
+                    code, library = found
+                    return Loop(code.co_filename, code.co_firstlineno, code.co_name, depth, library)
+                code = frame.f_code
+                return Loop(code.co_filename, frame.f_lineno, code.co_name, depth)
+    return None
 
 
 class _Collector(logging.Handler):

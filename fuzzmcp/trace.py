@@ -45,6 +45,21 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Loop(Site):
+    """The place that came back to send a request again.
+
+    Attributes:
+        depth: How deep it lies: tasks and threads above its own, then frames above it in its own. The deeper of two
+            places of one call is the inner one. None where a task that is older than the call sends for it: what
+            loops above that task cannot be seen.
+        library: The retry library whose loop it is, such as `tenacity`; the place is then the function that it retries.
+    """
+
+    depth: tuple[int, int] | None = None
+    library: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the fake knows of a response it sent.
 
@@ -78,7 +93,8 @@ class Event(NamedTuple):
         action: The part of the script that caused a delivery; None for the fake's ordinary behaviour.
         answer: What a delivered response means; None for anything else.
         site: For a request: the client's code line that sent it.
-        loop: For a request that repeats an earlier one of its call: the code line that came back to send it again.
+        loop: For a request that repeats an earlier one of its call: the place that came back to send it again, and how
+            deep it lies.
     """
 
     at: float
@@ -91,7 +107,7 @@ class Event(NamedTuple):
     action: Action | None = None
     answer: Answer | None = None
     site: Site | None = None
-    loop: Site | None = None
+    loop: Loop | None = None
 
     @property
     def method(self) -> str:

@@ -42,6 +42,7 @@ quiet = false
 accept = ["ToolFailed"]
 deadline = 60
 max_requests = 3
+max_requests_per_tool = { refund_order = 1 }
 grace = "2s"
 max_frames = 100
 shutdown = 1.5
@@ -141,7 +142,9 @@ def test_every_key_is_read_and_knows_where_it_stands(tmp_path: Path) -> None:
         "canary": False,
         "quiet": False,
     }
-    assert Contract(**config.contract) == Contract(60.0, 3, ("ToolFailed",), 2.0, 100, 1.5, True, True)
+    assert Contract(**config.contract) == Contract(
+        60.0, 3, ("ToolFailed",), 2.0, 100, 1.5, True, True, {"refund_order": 1}
+    )
     lines = FULL.split("\n")
     for key, origin in config.origins.items():
         name = "accept" if key == "contract.accepts" else key.rpartition(".")[2]

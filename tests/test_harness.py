@@ -615,3 +615,19 @@ def test_what_a_run_recorded_is_freed_with_it_and_needs_no_collection(script: st
         assert recorded() is None
     finally:
         gc.enable()
+
+
+def test_a_client_that_yields_no_call_tool_is_told_what_it_should_yield() -> None:
+    class Client:
+        def __init__(self, server: Any) -> None:
+            self.server = server
+
+        async def __aenter__(self) -> Client:
+            return self
+
+        async def __aexit__(self, *exc_info: object) -> None:
+            return None
+
+    run = fuzzmcp.run(Client, "ok")
+    assert not run.connected
+    assert str(run.connect_error) == "a client yields call_tool, async (tool, arguments); this one yields: Client"

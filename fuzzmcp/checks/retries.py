@@ -10,6 +10,7 @@ from itertools import pairwise
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, seconds
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import ANSWERS
+from fuzzmcp.layers import attempts_of, stack_of
 from fuzzmcp.trace import Event
 
 _EPSILON = 1e-6
@@ -20,15 +21,27 @@ def _shown(first: Exchange, second: Exchange) -> tuple[Event, ...]:
     return tuple(event for event in (first.request, first.settled_by, second.request) if event is not None)
 
 
+def _returned(exchange: Exchange) -> str:
+    """The layer that sent this request again, for the end of a sentence."""
+    loop = exchange.request.loop
+    if loop is None:
+        return ""
+    return f" (by {loop}, which {loop.library} retries)" if loop.library else f" (by {loop})"
+
+
 def request_budget(facts: Facts, contract: Contract) -> Verdict:
-    """At most `contract.max_requests` requests per call.
+    """At most `contract.max_requests` requests per call, or what `contract.max_requests_per_tool` says of its tool.
 
     Why: policy. Retries multiply: a loop of 4 over an SDK's 3 is 12 requests on an API that is already overloaded.
-    Do: keep one retry layer, bound it, and switch the others off.
+    Do: keep one retry layer, bound it, and switch the others off; `fuzzmcp stack` shows which there are.
     """
     for call, exchanges in facts.tool_calls.items():
-        if len(exchanges) > contract.max_requests:
-            message = f"{facts.title(call)} cost {len(exchanges)} requests; the contract allows {contract.max_requests}"
+        tool = facts.tool(exchanges[0])
+        allowed = contract.requests_for(tool.name if tool else "")
+        if len(exchanges) > allowed:
+            layers = str(stack_of(attempts_of(facts.run, call)))
+            message = f"{facts.title(call)} cost {len(exchanges)} requests; the contract allows {allowed}"
+            message += f": {layers}" if layers else ""
             return Violation(message, tuple(e.request for e in exchanges), call)
     tempted = any(e.fault and e.kind != "success" for found in facts.tool_calls.values() for e in found)
     return held_if(tempted)
@@ -53,6 +66,7 @@ def retry_after(facts: Facts, contract: Contract) -> Verdict:
         if early is not None:
             waited, title = seconds(early.at - told.at), facts.title(call)
             message = f"{title} was sent again after {waited}; retry-after said {told.answer.hint:g} s"
+            message += _returned(early)
             return Violation(message, _shown(first, early), call)
     return held_if(hinted)
 
@@ -133,7 +147,9 @@ def backoff(facts: Facts, contract: Contract) -> Verdict:
             tried = tried or len(waits) > 1
             if len(waits) > 1 and not _grows([wait for wait, _, _ in waits], contract.jitter):
                 shown = ", ".join(seconds(wait) for wait, _, _ in waits)
-                message = f"{facts.title(call)} was sent again and again without growing waits: {shown}"
+                message = (
+                    f"{facts.title(call)} was sent again and again without growing waits: {shown}{_returned(second)}"
+                )
                 return Violation(message, tuple(e.request for _, _, e in waits), call)
     return held_if(tried)
 

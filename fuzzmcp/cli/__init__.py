@@ -12,6 +12,7 @@ from fuzzmcp.cli.options import take_defaults
 from fuzzmcp.cli.replay import replay
 from fuzzmcp.cli.report import report
 from fuzzmcp.cli.run import run
+from fuzzmcp.cli.stack import stack
 from fuzzmcp.cli.tools import tools
 from fuzzmcp.cli.usage import Commands
 from fuzzmcp.cli.vocabulary import checks, faults
@@ -23,7 +24,8 @@ from fuzzmcp.cli.vocabulary import checks, faults
 def main(context: click.Context) -> None:
     """Find the shortest script of server faults that breaks an MCP client.
 
-    Exit codes: 0 nothing found, 1 findings, 2 bad usage or configuration, 3 the client could not be run at all.
+    Exit codes: 0 nothing found, 1 findings, 2 bad usage or configuration, 3 the client could not be run at all, 130
+    interrupted with nothing found.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -31,5 +33,5 @@ def main(context: click.Context) -> None:
         take_defaults(context, command)
 
 
-for command in (run, campaign, replay, minimize, prune, export, report, faults, checks, tools, config):
+for command in (run, stack, campaign, replay, minimize, prune, export, report, faults, checks, tools, config):
     main.add_command(command)

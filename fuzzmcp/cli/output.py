@@ -67,15 +67,23 @@ def to_stdout(reports: Sequence[Wanted]) -> bool:
 def write_reports(report: Report, reports: Sequence[Wanted], stdout: TextIO) -> None:
     """Write each report to its file, or to the standard output that was kept for it."""
     for wanted in reports:
-        text = written(report, wanted.kind)
-        if wanted.file == STDOUT:
-            stdout.write(text)
-            stdout.flush()
-            continue
-        try:
-            _write_whole(Path(wanted.file), text)
-        except OSError as error:
-            raise BadOption(wanted.option, f"cannot write to '{wanted.file}': {error.strerror}") from None
+        write_text(written(report, wanted.kind), wanted, stdout)
+
+
+def write_text(text: str, wanted: Wanted, stdout: TextIO) -> None:
+    """Write the text of one report to its file, or to the standard output that was kept for it.
+
+    Raises:
+        BadOption: The file cannot be written.
+    """
+    if wanted.file == STDOUT:
+        stdout.write(text)
+        stdout.flush()
+        return
+    try:
+        _write_whole(Path(wanted.file), text)
+    except OSError as error:
+        raise BadOption(wanted.option, f"cannot write to '{wanted.file}': {error.strerror}") from None
 
 
 def append_summary(report: Report) -> None:

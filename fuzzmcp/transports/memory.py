@@ -259,7 +259,8 @@ class MemoryWire:
             serial = self._fake.serial + 1
             call = self._call(frame)
             self._call_of[serial] = call
-            site, loop = self._stacks.take(call if frame["method"] == "tools/call" else None, depth=4)
+            ours = call if frame["method"] == "tools/call" else None
+            site, loop = self._stacks.take(ours, depth=4, sure=CALL.get() is not None)
             self.events.append(Event(now, "request", connection, call, serial, frame, site=site, loop=loop))
         return self._left >= 0
 

@@ -8,6 +8,8 @@
 `search_over_naive` cases a second of a search over those of a plain Hypothesis loop: the server is a task, frames go
                     through two memory streams, nothing is observed and nothing is judged. Both count what was drawn (or
                     swept). The search remembers the cases that it ran: `runs_over_naive` counts real runs only.
+`stacks_share`      a run that meets `529` and retries in two layers, 4 over 3, over the same run with nothing captured:
+                    what the stacks of its 12 requests cost.
 `hour_hang`         virtual seconds over real seconds for a call that hangs for an hour.
 `import`            seconds that `import fuzzmcp` and `import mcp` take in fresh processes.
 """
@@ -34,9 +36,10 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import fuzzmcp
 import fuzzmcp.server
-from fuzzmcp import _sdk
+from fuzzmcp import _sdk, harness
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples.sdk_client import connect
+from fuzzmcp.observe import Stacks
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import target_of
@@ -265,6 +268,54 @@ async def patient(server: Any) -> Any:
         yield session.call_tool
 
 
+@asynccontextmanager
+async def stacked(server: Any) -> Any:
+    """Two retry layers, 4 over 3, on the SDK's session."""
+
+    async def again(times: int, call: Callable[..., Any]) -> Any:
+        for _ in range(times):
+            result = await call()
+            if not result.model_dump(by_alias=True)["isError"]:
+                return result
+            await anyio.sleep(1)
+        return result
+
+    async with connect(server) as call_tool:
+
+        async def inner(*asked: Any) -> Any:
+            return await again(3, lambda: call_tool(*asked))
+
+        async def outer(*asked: Any) -> Any:
+            return await again(4, lambda: inner(*asked))
+
+        yield outer
+
+
+class NoStacks(Stacks):
+    """Captures nothing."""
+
+    def call_started(self) -> None: ...
+    def watch_trio(self) -> None: ...
+    def task_started(self, *_: Any, **__: Any) -> None: ...
+    def take(self, *_: Any, **__: Any) -> Any:
+        return None, None
+
+
+def stacks_share(rounds: int) -> dict[str, float]:
+    def captured() -> Any:
+        return fuzzmcp.run(stacked, "529*", tools=tools)
+
+    def bare() -> Any:
+        harness.Stacks = NoStacks  # type: ignore[misc]
+        try:
+            return captured()
+        finally:
+            harness.Stacks = Stacks  # type: ignore[misc]
+
+    assert len(captured().requests_of(0)) == len(bare().requests_of(0)) == 12
+    return ratio(captured, bare, 3 * rounds, 5)
+
+
 def hour_hang() -> float:
     contract = fuzzmcp.Contract(deadline=4000)
     took = statistics.median(
@@ -297,6 +348,7 @@ def main() -> None:
             "cases_per_second": round(statistics.median(cases for cases, _, _ in rates)),
             "naive_cases_per_second": round(statistics.median(naive for _, _, naive in rates)),
         },
+        "stacks_share": stacks_share(rounds),
         "hour_hang": {"virtual_over_real": round(hour_hang())},
         "import": {"fuzzmcp": round(import_seconds("fuzzmcp"), 3), "mcp": round(import_seconds("mcp"), 3)},
         "machine": {"python": platform.python_version(), "processor": platform.machine(), "mcp": version("mcp")},

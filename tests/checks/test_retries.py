@@ -38,7 +38,7 @@ hasty = client(retrying(1.0, 1.0, 1.0, 1.0, 1.0))
 
 def test_request_budget_is_broken_by_one_request_more_than_the_contract_allows() -> None:
     found = violated("request_budget", hasty, "529*", last="5 request tools/call")
-    assert found.message == "get_order cost 6 requests; the contract allows 4"
+    assert re.fullmatch(r"get_order cost 6 requests; the contract allows 4: clients\.py:\d+ call ×6", found.message)
     assert len(found.evidence) == 6
 
 
@@ -53,6 +53,14 @@ def test_request_budget_counts_each_call_by_itself_and_not_the_probe() -> None:
     assert verdict == HELD
 
 
+def test_request_budget_is_what_the_contract_says_of_the_tool_that_was_called() -> None:
+    contract = Contract(max_requests=9, max_requests_per_tool={"get_order": 2, "refund_order": 9})
+    found = violated("request_budget", hasty, "529*", contract=contract)
+    assert found.message.startswith("get_order cost 6 requests; the contract allows 2: ")
+    others = Contract(max_requests=9, max_requests_per_tool={"refund_order": 1})
+    assert judged("request_budget", hasty, "529*", contract=others) == HELD
+
+
 @pytest.mark.parametrize("script", ["", "ok@5", "odd", "list:hang"])
 def test_request_budget_is_not_exercised_where_nothing_tempts_to_retry(script: str) -> None:
     assert judged("request_budget", hasty, script) == NOT_EXERCISED
@@ -63,13 +71,15 @@ def test_request_budget_is_not_exercised_where_nothing_tempts_to_retry(script: s
 
 def test_retry_after_is_broken_by_a_request_before_the_named_moment() -> None:
     found = violated("retry_after", hasty, "429(5)", last="1 request tools/call")
-    assert found.message == "get_order was sent again after 1.0 s; retry-after said 5 s"
+    told = "get_order was sent again after 1.0 s; retry-after said 5 s"
+    assert re.fullmatch(re.escape(told) + r" \(by clients\.py:\d+ call\)", found.message)
     assert [event.kind for event in found.evidence] == ["request", "deliver", "request"]
 
 
 def test_retry_after_is_broken_by_the_second_request_where_only_the_first_one_waits() -> None:
     found = violated("retry_after", client(retrying(5.0, 1.0)), "429(5)*2", last="6 request tools/call")
-    assert found.message == "get_order was sent again after 1.0 s; retry-after said 5 s"
+    told = "get_order was sent again after 1.0 s; retry-after said 5 s"
+    assert re.fullmatch(re.escape(told) + r" \(by clients\.py:\d+ call\)", found.message)
 
 
 @pytest.mark.parametrize("waits", [(5.0,), (6.0,), ()], ids=["exactly", "longer", "never"])
@@ -202,7 +212,8 @@ def test_no_pointless_retry_does_not_count_a_refusal_that_came_after_the_retry()
 
 def test_backoff_is_broken_by_a_fixed_interval() -> None:
     found = violated("backoff", client(retrying(1.0, 1.0, 1.0)), "529*", last="2 request tools/call")
-    assert found.message == "get_order was sent again and again without growing waits: 1.0 s, 1.0 s"
+    told = "get_order was sent again and again without growing waits: 1.0 s, 1.0 s"
+    assert re.fullmatch(re.escape(told) + r" \(by clients\.py:\d+ call\)", found.message)
 
 
 def test_backoff_is_broken_by_waits_that_shrink() -> None:

@@ -273,6 +273,9 @@ def test_the_shell_completes_commands_options_and_names() -> None:
     assert completions("run", "--protocol", incomplete="2026") == ["2026-07-28"]
     assert completions("run", "--backend", incomplete="") == ["asyncio", "trio"]
     assert completions("checks", incomplete="") == list(CHECKS)
+    for words in (("replay",), ("minimize",), ("report",), ("run",), ("run", "--tools"), ("campaign", "--save")):
+        (item,) = ShellComplete(main, {}, "fuzzmcp", "_FUZZMCP_COMPLETE").get_completions(list(words), "re")
+        assert item.type in ("file", "dir")
     assert completions("faults", incomplete="lat") == ["late"]
     assert completions("faults", incomplete="") == [*BY_NAME, "late"]
     for option in ("--check", "--skip"):
@@ -283,6 +286,7 @@ def test_the_shell_completes_commands_options_and_names() -> None:
 def test_the_shell_completes_beside_a_broken_configuration() -> None:
     Path("fuzzmcp.toml").write_text("sede = 3\n")
     assert completions("run", "--check", incomplete="spend") == ["spend_cap"]
+    assert completions("run", "--check", incomplete="finishes,spend") == ["finishes,spend_cap"]
 
 
 @pytest.mark.parametrize(

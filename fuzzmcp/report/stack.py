@@ -1,0 +1,217 @@
+"""The layers of a retry stack as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from fuzzmcp import __version__
+from fuzzmcp.case import Case
+from fuzzmcp.layers import Layer
+from fuzzmcp.redact import redacted_text
+from fuzzmcp.report.console import labelled, show_header
+from fuzzmcp.report.model import Subject
+from fuzzmcp.report.text import counted, harmless, one_line, path_of
+from fuzzmcp.stacking import CallCost, Exploration, Seen
+
+VERSION = 1
+"""Version of the JSON: it changes when a key changes its meaning or goes away; keys may be added."""
+
+
+@dataclass(frozen=True)
+class StackReport:
+    """What `fuzzmcp stack` says: the exploration, of whom, and how many requests a call may cost (None: any number)."""
+
+    subject: Subject
+    case: Case
+    found: Exploration
+    limit: int | None = None
+
+    @property
+    def over(self) -> tuple[tuple[Seen, CallCost], ...]:
+        """The calls that cost more than they may, with the script."""
+        if self.limit is None:
+            return ()
+        return tuple(
+            (seen, cost) for seen in self.found.all for cost in seen.costs if cost.requests + cost.cut > self.limit
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as data: `scripts` are the single faults, then the mix if there is one."""
+        return {
+            "version": VERSION,
+            "fuzzmcp": __version__,
+            "kind": "stack",
+            "client": self.subject.client,
+            "mcp": self.subject.mcp,
+            "protocol": self.case.protocol,
+            "backend": self.case.backend,
+            "mixes_tried": self.found.tried,
+            "max_requests": self.limit,
+            "over": len(self.over),
+            "worst": str(self.found.worst.script),
+            "scripts": [_script_json(seen, seen is self.found.mix) for seen in self.found.all],
+            "advice": None if self.found.advice is None else {
+                "keep": _place_json(self.found.advice.keep),
+                "off": [_place_json(layer) for layer in self.found.advice.off],
+                "waits_as_told": self.found.advice.obeys,
+                "text": list(advice(self)),
+            },
+        }  # fmt: skip
+
+    def dumps(self) -> str:
+        """The JSON as text."""
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _script_json(seen: Seen, mix: bool) -> dict[str, Any]:
+    return {"faults": str(seen.script), "mix": mix, "calls": [_call_json(cost) for cost in seen.costs]}
+
+
+def _call_json(cost: CallCost) -> dict[str, Any]:
+    again = (None, *cost.stack.again)
+    return {
+        "call": redacted_text(cost.title),
+        "requests": cost.requests,
+        "more": cost.cut,
+        "waits_for_ever": cost.waits_for_ever,
+        "virtual_seconds": cost.seconds,
+        "product": cost.stack.product,
+        "layers": [
+            _place_json(layer)
+            | {"factor": layer.factor, "seen": list(layer.counts), "waits": [list(times) for times in layer.waits]}
+            for layer in cost.stack.layers
+        ],
+        "sent": [{"at": round(a.at, 6), "layer": layer} for a, layer in zip(cost.attempts, again, strict=True)],
+    }  # fmt: skip
+
+
+def _place_json(layer: Layer) -> dict[str, Any]:
+    loop = layer.loop
+    if loop is None:
+        return {"file": None, "line": None, "function": None, "library": None}
+    return {
+        "file": path_of(loop.file), "line": loop.line, "function": loop.function, "library": loop.library or None,
+    }  # fmt: skip
+
+
+# -- the terminal ------------------------------------------------------------------------------------------------------
+
+
+def show_stack(report: StackReport, console: Console, *, all_in_full: bool = False) -> None:
+    """Print the worst script in full and the others on one line each, and what to do.
+
+    Args:
+        report: What to print.
+        console: Where to.
+        all_in_full: Print every script in full.
+    """
+    found, case = report.found, report.case
+    show_header(report.subject, f"{case.protocol} over {case.transport}, {case.backend}", console=console)
+    width = max((len(str(seen.script)) for seen in found.singles), default=0)
+    for seen in found.singles:
+        if all_in_full:
+            _show_in_full(seen, console)
+        elif seen is not found.worst:
+            line = f"{seen.script!s:<{width}}   {summary(seen)}"
+            console.print(Text(harmless(line)), soft_wrap=True)
+    if found.mix is not None and all_in_full:
+        _show_in_full(found.mix, console)
+    elif not all_in_full:
+        _show_in_full(found.worst, console)
+    console.print()
+    for label, text in (*_mixes(found), *(("do", text) for text in advice(report))):
+        labelled(label, text, console)
+    console.print(Text(verdict(report), "bold"), soft_wrap=True)
+
+
+def _show_in_full(seen: Seen, console: Console) -> None:
+    console.print()
+    console.print(Text.assemble((f"FAULTS={harmless(str(seen.script))}", "bold")), soft_wrap=True)
+    if not seen.costs:
+        console.print(Text("   " + summary(seen)), soft_wrap=True)
+    for cost in seen.costs:
+        title = one_line(redacted_text(cost.title))
+        console.print(Text(f"{title}   {cost.said} in {cost.seconds:g} s{_ending(cost)}"), soft_wrap=True)
+        for depth, layer in enumerate(cost.stack.layers):
+            lead = "   " + "   " * depth + ("" if depth == 0 else "over ")
+            console.print(Text(harmless(f"{lead}{layer}")), soft_wrap=True)
+        console.print(Text("   " + sum_of(cost)), soft_wrap=True)
+
+
+def summary(seen: Seen) -> str:
+    """What a script cost, on one line: the worst call's layers."""
+    cost = seen.worst
+    if cost is None:
+        return "no call was sent"
+    layers = f": {cost.stack}" if cost.stack.layers else ": nothing is sent again"
+    return f"{cost.said} in {cost.seconds:g} s{_ending(cost)}{layers}"
+
+
+def _ending(cost: CallCost) -> str:
+    return ", and it waits for ever" if cost.waits_for_ever else ""
+
+
+def sum_of(cost: CallCost) -> str:
+    """How the layers make up the number of requests."""
+    stack = cost.stack
+    if not stack.layers:
+        return "nothing is sent again"
+    if stack.hidden:
+        return "sent by a task older than the call, or by code not seen: what loops above it cannot be told"
+    if cost.cut:
+        return f"{cost.said}: the run was cut short, the outermost layer may go on for ever"
+    if stack.product is not None:
+        factors = " × ".join(f"{layer.factor}" for layer in stack.layers)
+        return f"{stack.product} = {factors}" if len(stack.layers) > 1 else "one layer"
+    return f"{cost.said}: the layers do not simply multiply; a budget, a breaker or the mix stops some of them early"
+
+
+def _mixes(found: Exploration) -> Iterator[tuple[str, str]]:
+    if found.tried:
+        if found.mix is None:
+            yield "mix", f"none of the {found.tried:,} that were tried costs more"
+        else:
+            yield "mix", f"the worst of the {found.tried:,} that were tried costs more than every single fault"
+
+
+def advice(report: StackReport) -> Iterator[str]:
+    """Which layer to keep and which to switch off, in sentences."""
+    found = report.found.advice
+    if found is None:
+        return
+    names = _joined([layer.place for layer in found.off])
+    if found.obeys:
+        why = "it waits as long as retry-after says"
+    elif found.obeys is None:
+        why = "it is the innermost, next to the answer"
+    else:
+        why = "it is the innermost, next to the answer; let it wait as long as retry-after says"
+    yield f"keep {found.keep.place}: {why}"
+    worst = report.found.worst.worst
+    left = found.keep.factor
+    cost = f": {worst.said} become {left}" if worst is not None and left is not None else ""
+    yield f"switch off {names}{cost}"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def verdict(report: StackReport) -> str:
+    """The last line."""
+    worst = report.found.worst.worst
+    if worst is None:
+        return "no call was sent"
+    layers = counted(len(worst.stack.layers), "layer") if worst.stack.layers else "no retry"
+    said = f"at most {worst.said} for one call · {layers}".replace("at most more", "more")
+    if report.limit is None:
+        return said
+    if report.over:
+        return f"{said} · over the {report.limit:,} that --max-requests allows"
+    return f"{said} · within the {report.limit:,} that --max-requests allows"

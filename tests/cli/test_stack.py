@@ -1,0 +1,146 @@
+"""`fuzzmcp stack`: the tree on the terminal, as JSON and as a page, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import NAIVE, SDK, invoke, written
+
+CLIENT = """
+from stacking_clients import ask, client, looping
+connect = client(looping(4, looping(3, ask, 0.5)))
+one = client(looping(3, ask))
+none = client(ask)
+different = client(looping(4, looping(3, ask, only="rate"), only="overloaded"))
+"""
+
+
+@pytest.fixture
+def stacked(tmp_path: Path) -> str:
+    return written(tmp_path, "stacked_client", CLIENT)
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines()]
+
+
+def test_the_worst_fault_is_shown_in_full_and_the_others_on_one_line(stacked: str) -> None:
+    result = invoke("stack", f"{stacked}:connect", "--runs", "0")
+    assert result.exit_code == 0, result.output
+    told = lines(result.stdout)
+    assert "FAULTS=429*" in told
+    assert 'get_order(order_id="A1")   12 requests in 7 s' in told
+    assert any(line.startswith("stacking_clients.py:") and line.endswith("loop ×4, waits 1 s 1 s 1 s") for line in told)
+    assert any(line.startswith("over ") and line.endswith("loop ×3, waits 0.5 s 0.5 s") for line in told)
+    assert "12 = 4 × 3" in told
+    assert [line.split()[0] for line in told if "request" in line and line[:1] in "5hcr"] == [
+        "529*", "504*", "hang*", "close*", "rpc(-32603)*",
+    ]  # fmt: skip
+    assert told[-1] == "at most 12 requests for one call · 2 layers"
+    assert "12 requests become 3" in result.stdout
+
+
+def test_all_shows_every_fault_in_full(stacked: str) -> None:
+    told = lines(invoke("stack", f"{stacked}:connect", "--runs", "0", "--all").stdout)
+    assert len([line for line in told if line.startswith("FAULTS=")]) == 6
+    assert told.count("12 = 4 × 3") == 3
+
+
+def test_the_mix_of_layers_that_retry_different_faults_is_printed_with_its_script(stacked: str) -> None:
+    told = lines(invoke("stack", f"{stacked}:different", "--fault", "429", "--fault", "529").stdout)
+    assert "FAULTS=429*2,529,429*2,529,429*2,529,429*3" in told
+    assert "12 = 4 × 3" in told
+
+
+@pytest.mark.parametrize(("client", "last"), [
+    ("one", "at most 3 requests for one call · 1 layer"),
+    ("none", "at most 1 request for one call · no retry"),
+])  # fmt: skip
+def test_without_a_stack_there_is_one_layer_or_none_and_no_advice(stacked: str, client: str, last: str) -> None:
+    told = lines(invoke("stack", f"{stacked}:{client}", "--fault", "429").stdout)
+    assert told[-1] == last
+    assert not [line for line in told if line.startswith("do ")]
+
+
+def test_max_requests_makes_it_a_check_that_fails_only_above_the_number(stacked: str) -> None:
+    arguments = ("stack", f"{stacked}:connect", "--fault", "429", "--max-requests")
+    assert invoke(*arguments, "12").exit_code == 0
+    result = invoke(*arguments, "11")
+    assert result.exit_code == 1
+    assert lines(result.stdout)[-1].endswith("over the 11 that --max-requests allows")
+
+
+def test_the_json_has_the_tree(stacked: str, tmp_path: Path) -> None:
+    file = tmp_path / "stack.json"
+    assert invoke("stack", f"{stacked}:connect", "--fault", "429", "--report", f"json={file}").exit_code == 0
+    report: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    assert (report["version"], report["kind"], report["worst"]) == (1, "stack", "429*")
+    (script,) = report["scripts"]
+    (call,) = script["calls"]
+    assert (call["requests"], call["product"], call["virtual_seconds"]) == (12, 12, 7.0)
+    assert [layer["factor"] for layer in call["layers"]] == [4, 3]
+    assert [sent["layer"] for sent in call["sent"]] == [None, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1]
+    assert report["advice"]["keep"] == {k: call["layers"][1][k] for k in ("file", "line", "function", "library")}
+    assert not any(Path(layer["file"]).is_absolute() for layer in call["layers"])
+
+
+class Page(HTMLParser):
+    """Counts the elements of a page by tag and class, and notes what it would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.seen.append(f"{tag}.{given.get('class')}")
+        self.loads += [str(given[name]) for name in ("src", "href") if name in given and tag != "a"]
+
+
+def test_the_page_draws_each_request_and_each_attempt_of_a_layer_and_loads_nothing(
+    stacked: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "stack.html"
+    assert invoke("stack", f"{stacked}:connect", "--fault", "429", "--report", f"html={file}").exit_code == 0
+    page = Page()
+    page.feed(file.read_text("utf-8"))
+    assert page.seen.count("circle.request") == 12
+    assert len([one for one in page.seen if one.startswith("rect.attempt")]) == 4 + 12
+    assert page.loads == ["data:,"]
+
+
+def test_the_json_may_go_to_stdout_alone(stacked: str) -> None:
+    result = invoke("stack", f"{stacked}:one", "--fault", "429", "--report", "json=-")
+    assert json.loads(result.stdout)["kind"] == "stack"
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--fault", "hagn"), "did you mean 'hang'?"),
+    (("--fault", "429,529"), "expected one fault that a tool call meets"),
+    (("--report", "jsno=x"), "unknown kind of stack report 'jsno'; did you mean 'json'?"),
+    (("--report", "json"), "--report: expected json=FILE"),
+    (("--check", "backoff"), "no such option '--check'"),
+])  # fmt: skip
+def test_what_cannot_be_used_is_said_on_one_line(arguments: tuple[str, ...], message: str) -> None:
+    result = invoke("stack", SDK, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_client_that_cannot_be_run_at_all_is_no_finding(tmp_path: Path) -> None:
+    broken = written(tmp_path, "broken_client", "async def agent(server):\n    raise OSError('no disk')\n")
+    result = invoke("stack", f"{broken}:agent")
+    assert result.exit_code == 3
+    assert "no disk" in result.stderr
+
+
+def test_an_example_takes_few_runs() -> None:
+    result = invoke("stack", NAIVE)
+    assert "one layer" in lines(result.stdout)
+    (mixes,) = [line for line in lines(result.stdout) if line.startswith("mix")]
+    assert int(mixes.split()[4]) <= 100, mixes
