@@ -17,7 +17,7 @@ from fuzzmcp._tasks import Settled, is_cancellation, task_group
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.clock.internals import failed_unseen
-from fuzzmcp.observe import CALL, Stacks, collected_logs
+from fuzzmcp.observe import CALL, STACKS, Stacks, collected_logs
 from fuzzmcp.server import FakeServer
 from fuzzmcp.target import Target
 from fuzzmcp.trace import PROBE, Blocking, Leak, Outcome, Run
@@ -183,6 +183,7 @@ class _Session:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())
 
     async def main(self) -> None:
+        STACKS.set(self.stacks)
         if self.case.backend == "trio":
             self.stacks.watch_trio()
         async with task_group(self.case.backend) as self.tasks:

@@ -28,6 +28,9 @@ from fuzzmcp.trace import Log, Loop, Site
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""
 
+STACKS: ContextVar[Stacks | None] = ContextVar("fuzzmcp_stacks", default=None)
+"""The stacks of the run that the running code belongs to, for whoever else records requests in it."""
+
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))

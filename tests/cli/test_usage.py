@@ -162,7 +162,7 @@ async def agent(server):
     ("attribute", "words", "place"),
     [
         ("fails", "RuntimeError: no [bold]key[/bold]", "line 9, in fails"),
-        ("yields_the_session", "TypeError: a client yields call_tool, async (tool, arguments); this one yields: Cl", ""),
+        ("yields_the_session", "TypeError: a client yields call_tool, async (tool, arguments); this one yields: ", ""),
         ("agent", "KeyError: 'model'", "broken_client.py:19 agent"),
     ],
 )

@@ -1,0 +1,137 @@
+"""Synchronous code in virtual time: the loop turns in a thread of its own, and the calling thread lives in its time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Iterator
+from threading import get_ident
+
+from fuzzmcp.clock import VirtualClock
+from fuzzmcp.clock.errors import RunOver
+from fuzzmcp.clock.internals import outside_of_any_loop
+from fuzzmcp.clock.limits import GRACE
+from fuzzmcp.clock.places import Place, here, places
+from fuzzmcp.clock.threads import real_start
+from fuzzmcp.clock.workers import Worker
+from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.upstream.sessions import Session, place_now, register
+
+BUDGET = 1_000
+"""HTTP requests that a run may send, all in all."""
+
+
+@contextlib.contextmanager
+def virtual(*, budget: int = BUDGET, stacks: Stacks | None = None) -> Iterator[Callable[[], float]]:
+    """Let a block of synchronous code live in virtual time; gives a function that says how late it is.
+
+    Within it, an upstream answers, and `time.sleep` never sleeps for real, also in threads that the block starts; the
+    requests belong to call 0. `random` starts from the same seed each time, so that jitter repeats. Inside of a run the
+    block uses that run's clock.
+
+    Args:
+        budget: HTTP requests that the block may send.
+        stacks: Takes the code locations of its requests.
+
+    Raises:
+        Deadlock: A request without a timeout waits for an answer that never comes, and nothing else can happen.
+        BudgetSpent: The block sent more requests than that.
+
+    >>> import time
+    >>> with virtual() as now:
+    ...     time.sleep(3600)
+    ...     now()
+    3600.0
+    """
+    if here() is not None:
+        yield place_now().timeline.now
+        return
+    stacks = stacks or Stacks()
+    beside = _Beside(Session(stacks, 0, budget))
+    beside.start()
+    try:
+        with outside_of_any_loop(), beside.living(), seeded():
+            yield beside.clock.now
+    except RunOver:  # what the run ended with says why
+        if beside.verdict() is None:
+            raise
+    finally:
+        stacks.clear()
+    verdict = beside.verdict()
+    if verdict is not None:
+        raise verdict
+
+
+class _Beside:
+    """A virtual clock on a thread of its own. The calling thread is a worker of its run.
+
+    The clock stands still while that thread works. So it may wait for other threads, and those for the clock.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._worker = Worker(GRACE, running=True)
+        self._ready = threading.Event()
+        self._place: Place | None = None
+        self._done: asyncio.Event | None = None
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._turn, name="fuzzmcp upstream", daemon=True)
+        self.clock = VirtualClock(on_idle=self._look_again, on_task=session.stacks.task_started)
+
+    def start(self) -> None:
+        """Return when the loop turns."""
+        real_start(self._thread)
+        self._ready.wait()
+
+    @contextlib.contextmanager
+    def living(self) -> Iterator[None]:
+        """The calling thread lives in the time of the run, and the run ends with the block."""
+        place, ident, token = self._place, get_ident(), CALL.set(0)
+        assert place is not None
+        places[ident] = place
+        try:
+            yield
+        finally:
+            del places[ident]
+            CALL.reset(token)
+            if self._done is not None:
+                place.timeline.post(self._done.set)
+            self._thread.join()
+
+    def verdict(self) -> BaseException | None:
+        """How the run ended badly, if it did."""
+        return self._fault
+
+    def _turn(self) -> None:
+        try:
+            self.clock.run(self._main)
+        except BaseException as fault:
+            self._fault = fault
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        timeline = place_now().timeline
+        register(timeline, self._session)
+        timeline.hire(self._worker)
+        self._place, self._done = Place(timeline, self._worker), asyncio.Event()
+        self._ready.set()
+        await self._done.wait()
+
+    def _look_again(self) -> None:
+        """Nothing can happen any more, unless the calling thread is merely at work for long."""
+        if not self._worker.asleep:
+            self._worker.patience = GRACE
+
+
+@contextlib.contextmanager
+def seeded() -> Iterator[None]:
+    """Jitter that repeats: `random` starts from the same seed, and goes on afterwards where it was."""
+    state = random.getstate()
+    random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(state)

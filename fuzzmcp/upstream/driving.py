@@ -1,0 +1,175 @@
+"""Runs a function that calls an upstream in virtual time, and tells what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.script import Script
+from fuzzmcp.target import Target
+from fuzzmcp.trace import Blocking, Outcome
+from fuzzmcp.upstream.answers import Hints
+from fuzzmcp.upstream.beside import BUDGET, seeded, virtual
+from fuzzmcp.upstream.record import Happened
+from fuzzmcp.upstream.server import Upstream
+from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, register
+
+_CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
+
+
+def run(
+    function: Callable[[Upstream], Any],
+    script: str | Script | Upstream = "",
+    *,
+    ok: Any = None,
+    hints: Hints = "seconds",
+    backend: str = "asyncio",
+    budget: int = BUDGET,
+) -> Happened:
+    """Call a function with an upstream, in virtual time, and return what happened: it is the one call of this run.
+
+    An async function runs on a loop of its own; a sync one as `virtual` runs a block. `random` starts from the same
+    seed each time, so that jitter repeats.
+
+    Args:
+        function: Sync or async; it makes its client from `upstream.transport()` or `upstream.adapter()`.
+        script: The value of `FAULTS`, or an upstream.
+        ok: The body of a success, as `Upstream` takes it.
+        hints: How a retry-after is written, as `Upstream` takes it.
+        backend: `asyncio` or `trio`, for an async function.
+        budget: HTTP requests after which the run is cut short.
+
+    Raises:
+        ScriptError, ValueError: Something given cannot be used.
+        TypeError: A function that is not `async` returned a coroutine.
+
+    >>> async def nothing(upstream): return "done"
+    >>> run(nothing, "429").unreached
+    ('429',)
+    """
+    upstream = script if isinstance(script, Upstream) else Upstream(script, ok=ok, hints=hints)
+    before = len(upstream.requests)
+    file = Target("", function, "agent").file
+    stacks, end = Stacks((file,) if file else ()), _End()
+    if _is_async(function):
+        _run_async(function, upstream, stacks, end, backend, budget)
+    else:
+        _run_sync(function, upstream, stacks, end, budget)
+    return Happened(
+        script=upstream.script,
+        requests=upstream.requests[before:],
+        outcomes=(end.outcome(),),
+        ended=end.at,
+        idle=isinstance(end.cut, Deadlock),
+        stopped=str(end.cut) if isinstance(end.cut, (BudgetSpent, LoopStalled)) else "",
+        blocked=end.blocked,
+        unreached=upstream.unreached,
+        undelivered=upstream.undelivered,
+    )
+
+
+@dataclass
+class _End:
+    """How a function ended, filled in as it does; `cut` is what ended the run before."""
+
+    value: Any = None
+    error: BaseException | None = None
+    cut: BaseException | None = None
+    at: float = 0.0
+    blocked: tuple[Blocking, ...] = ()
+
+    def outcome(self) -> Outcome:
+        status: Literal["returned", "raised", "unfinished"] = "returned"
+        error, trace = None if self.cut else self.error, ""
+        if self.cut is not None:
+            status = "unfinished"
+        elif error is not None:
+            status, trace = "raised", _places_of(error)
+        for seen in (self.error, self.cut):
+            _let_go(seen)
+        return Outcome(0, status, 0.0, self.at, self.value, error, trace)
+
+
+def _places_of(error: BaseException) -> str:
+    frames = traceback.walk_tb(error.__traceback__)
+    return "\n".join([f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}" for frame, line in frames][-12:])
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Take the tracebacks off an exception and all that belongs to it, so that no frame of the run stays alive."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        error = left.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            error.__traceback__ = None
+            left += [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+
+
+def _is_async(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _run_async(
+    function: Callable[[Upstream], Awaitable[Any]],
+    upstream: Upstream,
+    stacks: Stacks,
+    end: _End,
+    backend: str,
+    budget: int,
+) -> None:
+    session = Session(stacks, 0, budget)
+    clock = VirtualClock(backend, on_task=stacks.task_started)
+
+    async def main() -> None:
+        register(place_now().timeline, session)
+        CALL.set(0)
+        stacks.call_started()
+        if backend == "trio":
+            stacks.watch_trio()
+        try:
+            end.value = await function(upstream)
+        except Exception as error:
+            end.error = error
+        except asyncio.CancelledError as error:
+            end.error = error
+            raise
+
+    try:
+        with seeded():
+            clock.run(main)
+    except _CUT_SHORT as error:
+        end.cut = error
+    except asyncio.CancelledError:
+        if end.error is None:  # it is not the function's
+            raise
+    finally:
+        stacks.clear()
+    end.at = clock.now()
+    end.blocked = tuple(Blocking(b.at, b.seconds, b.where) for b in clock.blocked)
+
+
+def _run_sync(function: Callable[[Upstream], Any], upstream: Upstream, stacks: Stacks, end: _End, budget: int) -> None:
+    try:
+        with virtual(budget=budget, stacks=stacks) as now:
+            try:
+                end.value = function(upstream)
+            except Exception as error:
+                end.error = error
+            finally:
+                end.at = now()
+    except _CUT_SHORT as error:
+        end.cut = error
+    if inspect.iscoroutine(end.value):
+        end.value.close()
+        raise TypeError("the function returned a coroutine: give run an async function itself")

@@ -1,0 +1,114 @@
+"""Whose time it is: each run has one session here, with the stacks of its requests and what is left of its budget."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass, field
+from threading import get_ident
+
+from fuzzmcp.clock.asyncio_loop import AsyncioRun
+from fuzzmcp.clock.places import Place, here
+from fuzzmcp.clock.timeline import Timeline
+from fuzzmcp.observe import CALL, STACKS, Stacks
+from fuzzmcp.trace import Loop, Site
+
+
+class NoVirtualTime(RuntimeError):
+    """An upstream was asked outside of any run: it answers in virtual time only."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no virtual time here: call it inside of fuzzmcp.upstream.run or fuzzmcp.upstream.virtual, and give run an "
+            "async function itself (an event loop of its own, as asyncio.run starts, waits in real time)"
+        )
+
+
+class BudgetSpent(RuntimeError):
+    """The code under test sends requests for ever."""
+
+    def __init__(self, requests: int) -> None:
+        super().__init__(f"the budget of {requests:,} requests is spent")
+
+
+@dataclass(eq=False)
+class Session:
+    """What the upstreams know of one run.
+
+    Args:
+        stacks: Takes the client's code locations.
+        call: The call of a request whose context names none, as in the threads of a pool.
+        budget: Requests that may be sent; None leaves that to whoever drives the run.
+    """
+
+    stacks: Stacks = field(default_factory=Stacks)
+    call: int | None = None
+    budget: int | None = None
+    sent: int = 0
+
+    def call_now(self) -> int | None:
+        """The call that the running code works for."""
+        call = CALL.get()
+        return self.call if call is None else call
+
+    def take(self, call: int | None, depth: int) -> tuple[Site | None, Loop | None]:
+        """What `Stacks.take` says of a request. The MCP requests of the same call are counted apart from it."""
+        return self.stacks.take(None if call is None else ("http", call), depth + 1)
+
+    def end(self) -> None:
+        """Let go of the client's frames."""
+        self.stacks.clear()
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.budget is not None and self.sent > self.budget
+
+
+_SESSIONS: weakref.WeakKeyDictionary[Timeline, weakref.ref[Session]] = weakref.WeakKeyDictionary()
+"""Weak on both sides: a client's frame may know its event loop, and so the run that it belongs to."""
+
+
+def place_now() -> Place:
+    """The place of the calling thread in the run that it belongs to.
+
+    Raises:
+        NoVirtualTime: It belongs to none.
+    """
+    place = here()
+    if place is None:
+        raise NoVirtualTime
+    return place
+
+
+def register(timeline: Timeline, session: Session) -> None:
+    """Make `session` the one of this run. Whoever drives the run keeps it, and lets go of its frames at the end."""
+    _SESSIONS[timeline] = weakref.ref(session)
+
+
+def session_of(timeline: Timeline) -> Session:
+    """The session of a run. One for which nobody has registered any gets one with its own stacks, until it ends."""
+    reference = _SESSIONS.get(timeline)
+    session = None if reference is None else reference()
+    if session is None:
+        session = Session(STACKS.get() or Stacks())
+        register(timeline, session)
+        if get_ident() == timeline.thread:
+            _keep(timeline, session)
+        else:
+            timeline.post(_keep, timeline, session)
+    return session
+
+
+def _keep(timeline: Timeline, session: Session) -> None:
+    """Let the loop of the run hold the session, and so its frames: with the loop they go."""
+    if isinstance(timeline, AsyncioRun):
+        timeline.call_at(math.inf, session.end)
+        return
+    import trio
+
+    class AtTheEnd(trio.abc.Instrument):
+        def after_run(self) -> None:
+            session.end()
+
+    trio.lowlevel.add_instrument(AtTheEnd())

@@ -1,0 +1,64 @@
+"""How a request waits in virtual time: as a task, in a worker thread, or holding up the event loop."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import FrameType
+
+import anyio
+
+from fuzzmcp.clock import Blocked, LoopStalled
+from fuzzmcp.clock.limits import GRACE
+from fuzzmcp.clock.places import Place
+from fuzzmcp.clock.timeline import where_is
+from fuzzmcp.trace import Site
+
+
+def meet(place: Place) -> None:
+    """Let the loop turn once: then the task that this thread works for stands still, and its frames can be read.
+
+    A thread that sends a request is at work, so the clock has patience with it again.
+    """
+    if place.worker is not None:
+        place.worker.patience = max(place.worker.patience, GRACE)
+        place.timeline.sleep_in_thread(place.worker, 0.0)
+
+
+async def sleep_until(place: Place, moment: float) -> None:
+    """Let the other tasks go on until virtual second `moment`, which may be infinite."""
+    if moment == math.inf:
+        await anyio.sleep_forever()
+    await anyio.sleep(max(0.0, moment - place.timeline.now()))
+
+
+def block_until(place: Place, moment: float, site: Site | None) -> None:
+    """Wait as `time.sleep` does: a thread waits for the clock, the event loop's own thread moves it.
+
+    Args:
+        place: Where the calling thread belongs.
+        moment: Virtual second, or infinity.
+        site: The client's code line that sent the request: it is what blocks the event loop.
+
+    Raises:
+        LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
+    """
+    timeline, seconds = place.timeline, max(0.0, moment - place.timeline.now())
+    if place.worker is not None:
+        timeline.sleep_in_thread(place.worker, seconds)
+        return
+    frame = _frame_at(site)
+    if seconds == math.inf:
+        timeline.blocked.append(Blocked(timeline.now(), math.inf, where_is(frame)))
+        raise LoopStalled("the loop does not turn: a blocking request waits for an answer that never comes")
+    timeline.block(seconds, frame)
+
+
+def _frame_at(site: Site | None) -> FrameType:
+    """The running frame that stands there."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if site is not None and (frame.f_code.co_filename, frame.f_lineno) == (site.file, site.line):
+            return frame
+        frame = frame.f_back
+    return sys._getframe(1)
