@@ -143,8 +143,8 @@ class _Session:
             idle=self.idle,
             stopped=self.stopped,
             unreached=self.fake.unreached(),
-            undelivered=self.undelivered(),
-            played=self.played(),
+            undelivered=self.wire.undelivered(self.case),
+            played=self.wire.played(),
             steps=tuple(self.fake.steps),
             connect_error=_bare(self.connect_error),
             connect_traceback=self.connect_traceback,
@@ -167,17 +167,6 @@ class _Session:
         """Untie what knows each other, so that a run frees its memory at once and leaves the collector little to do."""
         self.wire.dissolve()
         vars(self).clear()
-
-    def played(self) -> tuple[tuple[int, Any], ...]:
-        seen = dict.fromkeys(self.fake.played)
-        for event in self.wire.events:
-            if event.action is not None and event.request is not None:
-                seen[(event.request, event.action)] = None
-        return tuple(sorted(seen, key=lambda pair: pair[0]))
-
-    def undelivered(self) -> tuple[str, ...]:
-        reasons = (*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held(), *self.wire.unsent())
-        return tuple(dict.fromkeys(reasons))
 
     def unfinished(self, call: int) -> Outcome:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())

@@ -84,11 +84,6 @@ class Stage:
 
     def record(self) -> Run:
         """What has happened so far."""
-        seen = dict.fromkeys(self.fake.played)
-        seen |= {
-            (e.request, e.action): None for e in self.wire.events if e.action is not None and e.request is not None
-        }
-        undelivered = (*self.case.inapplicable, *self.fake.undelivered, *self.fake.still_held(), *self.wire.unsent())
         return Run(
             case=self.case,
             role="agent",
@@ -96,8 +91,8 @@ class Stage:
             outcomes=(),
             ended=self.clock.now(),
             unreached=self.fake.unreached(),
-            undelivered=tuple(dict.fromkeys(undelivered)),
-            played=tuple(sorted(seen, key=lambda pair: pair[0])),
+            undelivered=self.wire.undelivered(self.case),
+            played=self.wire.played(),
             steps=tuple(self.fake.steps),
         )
 

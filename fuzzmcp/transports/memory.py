@@ -18,8 +18,9 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from fuzzmcp import _sdk
-from fuzzmcp.case import Call
+from fuzzmcp.case import Call, Case
 from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery, FakeServer
 from fuzzmcp.trace import Event
 
@@ -209,6 +210,19 @@ class MemoryWire:
         finally:
             outbox.close()
             inbox.close()
+
+    def played(self) -> tuple[tuple[int, Action], ...]:
+        """What of the script has happened: the number of the request, and the action."""
+        seen = dict.fromkeys(self._fake.played)
+        for event in self.events:
+            if event.action is not None and event.request is not None:
+                seen[(event.request, event.action)] = None
+        return tuple(sorted(seen, key=lambda pair: pair[0]))
+
+    def undelivered(self, case: Case) -> tuple[str, ...]:
+        """One sentence for each part of the script that could not be delivered."""
+        reasons = (*case.inapplicable, *self._fake.undelivered, *self._fake.still_held(), *self.unsent())
+        return tuple(dict.fromkeys(reasons))
 
     def unsent(self) -> tuple[str, ...]:
         """Parts of the script that were due later than the connection, or the run, lasted."""
