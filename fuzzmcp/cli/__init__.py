@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from fuzzmcp import __version__
@@ -27,6 +29,9 @@ def main(context: click.Context) -> None:
     Exit codes: 0 nothing found, 1 findings, 2 bad usage or configuration, 3 the client could not be run at all, 130
     interrupted with nothing found.
     """
+    # Hypothesis would leave a folder .hypothesis wherever fuzzmcp is started.
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(cache, "fuzzmcp", "hypothesis"))
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
     elif (command := main.get_command(context, context.invoked_subcommand)) is not None:

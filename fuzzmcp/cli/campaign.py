@@ -16,7 +16,7 @@ import click
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
-from fuzzmcp.cli.searching import folder_of, hypothesis_kept_out, searching, tell
+from fuzzmcp.cli.searching import folder_of, searching, tell
 from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ def campaign(client: str, **options: Any) -> int:
     )
     seed = secrets.randbits(32) if options["seed"] is None else options["seed"]
     folder = folder_of(options)
-    hypothesis_kept_out()
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.campaign import CanaryMissed
         from fuzzmcp.cli.job import job_of

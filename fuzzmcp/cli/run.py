@@ -9,7 +9,7 @@ import click
 
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
-from fuzzmcp.cli.searching import folder_of, hypothesis_kept_out, searching, tell
+from fuzzmcp.cli.searching import folder_of, searching, tell
 from fuzzmcp.cli.usage import FOUND, INTERRUPTED, NOTHING_FOUND
 
 DEFAULT_RUNS = 2_000
@@ -28,7 +28,6 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     runs, seconds = budget_of(click.get_current_context(), runs, seconds)
     wanted = found_writable([report_file(text) for text in options["reports"]])
     folder = folder_of(options)
-    hypothesis_kept_out()
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.campaign import keep
         from fuzzmcp.cli.job import job_of

@@ -84,12 +84,6 @@ def folder_of(options: Mapping[str, Any]) -> Path | None:
     return folder
 
 
-def hypothesis_kept_out() -> None:
-    """Hypothesis would leave a folder .hypothesis wherever fuzzmcp is started."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(cache, "fuzzmcp", "hypothesis"))
-
-
 def tell(report: Report, wanted: tuple[Wanted, ...], stdout: Any) -> None:
     """Show a report on the terminal, and write it wherever it was asked for."""
     from fuzzmcp.report import console, terminal

@@ -8,7 +8,6 @@ import click
 
 from fuzzmcp.cli.options import client_argument, shared
 from fuzzmcp.cli.output import Wanted, found_writable, reserved_stdout, to_stdout, write_text
-from fuzzmcp.cli.searching import hypothesis_kept_out
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, BadOption, unknown
 
 KINDS = ("json", "html")
@@ -44,7 +43,6 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     Exit codes: 0; 1 with --max-requests where a call costs more; 2 bad usage; 3 the client could not be run.
     """
     wanted = found_writable([_report_file(text) for text in options["reports"]])
-    hypothesis_kept_out()
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.harness import drive
