@@ -347,10 +347,9 @@ def test_nothing_is_saved_when_nothing_is_found_or_nobody_wants_it(
 )
 def test_no_folder_of_hypothesis_is_left_where_it_is_started(words: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fuzzmcp", words[0], "fuzzmcp.examples.naive_agent:connect", *words[1:]]
-    options = ["--no-save"] if words[0] == "run" else []
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment.pop("HYPOTHESIS_STORAGE_DIRECTORY", None)
     (tmp_path / "here").mkdir()
-    done = subprocess.run([*command, *options], cwd=tmp_path / "here", env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path / "here", env=environment, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert list((tmp_path / "here").iterdir()) == []

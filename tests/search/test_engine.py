@@ -224,7 +224,7 @@ async def two_mistakes(server: Any) -> AsyncIterator[Any]:
 
 
 def test_another_type_of_exception_is_another_finding() -> None:
-    search = Search(target_of(two_mistakes), case_of(), seed=1, budget=Budget(400), checks=["expected_errors"])
+    search = Search(target_of(two_mistakes), case_of(), seed=1, budget=Budget(150), checks=["expected_errors"])
     findings = search.run().findings
     told = {finding.violation.exception: str(finding.case.script) for finding in findings}
     assert set(told) == {"UnboundLocalError", "KeyError"}
