@@ -4,6 +4,8 @@ PYTHON ?= python3
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 SDKS ?= 1.30.0 2.3.0
 VENV := .venv
+# For the tests of retry stacking; not installed beside the oldest versions, which they cannot live with.
+SDK_EXTRAS := anthropic,openai,fastmcp
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
 .PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clean
@@ -11,7 +13,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) --editable '.[test,lint]'
+	$(BIN)/python $(PIP) --editable '.[test,lint,$(SDK_EXTRAS)]'
 	touch $@
 
 demo: $(VENV)/.ready  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
@@ -41,12 +43,12 @@ test-all:  ## the suite on every Python that is installed, with both majors of t
 	  name=$$($$python -c 'import platform; print(platform.python_version())' 2>/dev/null) || continue; \
 	  for sdk in $(SDKS); do \
 	    venv=.venv-$$name-mcp$$sdk; echo "== Python $$name, mcp $$sdk"; \
-	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test]' mcp==$$sdk; } || exit 1; \
+	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test,$(SDK_EXTRAS)]' mcp==$$sdk; } || exit 1; \
 	    $$venv/bin/python -m pytest -n auto || exit 1; \
 	  done; done
 	@$(MAKE) --no-print-directory test-floor
 
-FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomli-w==1.0.0'
+FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomlkit==0.13.0'
 test-floor:
 	@echo "== oldest versions that pyproject allows"
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }
