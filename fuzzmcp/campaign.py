@@ -15,10 +15,9 @@ from fuzzmcp.contract import Contract
 from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
 from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.harness import drive
-from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.findings import Finding
-from fuzzmcp.search.opening import CannotRun, fails_by_itself
+from fuzzmcp.search.opening import plain, prove
 from fuzzmcp.search.result import Progress, Result
 from fuzzmcp.target import Target, target_of
 
@@ -121,7 +120,7 @@ def run_campaign(
     corpus = _corpus(plan)
     if plan.canary:
         look_for_canary(plan.base, plan.seed, quiet=plan.quiet)
-    _preflight(plan)
+    prove(_driven(plan, plain(plan.base)))
     replays = []
     for saved in corpus:
         replays.append(replayed(saved, lambda case: _driven(plan, case), plan.contract, plan.checks))
@@ -184,12 +183,6 @@ def _places(place: Path | None) -> Sequence[Path]:
 
 def _driven(plan: Plan, case: Case) -> Any:
     return drive(case, plan.target, plan.contract.limits, front=plan.front, quiet=plan.quiet)
-
-
-def _preflight(plan: Plan) -> None:
-    run = _driven(plan, replace(plan.base, script=Script(), changed=None))
-    if not run.connected or fails_by_itself(run):
-        raise CannotRun(run)
 
 
 def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:

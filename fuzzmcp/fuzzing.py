@@ -109,9 +109,9 @@ def _prove(run: Run) -> None:
     Raises:
         CannotRun: It does; its own exception is the cause.
     """
-    from fuzzmcp.search.opening import CannotRun, fails_by_itself
+    from fuzzmcp.search.opening import CannotRun, unready
 
-    if not run.connected or fails_by_itself(run):
+    if unready(run):
         raise CannotRun(run) from (run.connect_error or run.outcomes[0].error)
 
 

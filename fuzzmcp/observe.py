@@ -208,6 +208,11 @@ def _place(filename: str) -> tuple[str, bool]:
     return path, path.startswith(_LIBRARIES)
 
 
+def installed(filename: str) -> bool:
+    """Whether a source file lies among installed packages or the standard library."""
+    return _place(filename)[1]
+
+
 def _is_ours(filename: str) -> bool:
     """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
     return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)

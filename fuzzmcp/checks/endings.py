@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds
+from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened
 from fuzzmcp.contract import Contract
 from fuzzmcp.interpret import interpret
 from fuzzmcp.script import Step
@@ -75,8 +75,7 @@ def expected_errors(facts: Facts, contract: Contract) -> Verdict:
 
 def _told(error: BaseException) -> str:
     """An exception in a few words: type and message, the rest of a long one as an ellipsis."""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words if len(words) <= 120 else words[:119].rstrip() + '…'}"
+    return f"{type(error).__name__}: {shortened(' '.join(str(error).split()))}"
 
 
 def survives(facts: Facts, contract: Contract) -> Verdict:

@@ -33,6 +33,11 @@ class Violation:
 Verdict = Violation | Literal["held", "not exercised"]
 
 
+def shortened(text: str) -> str:
+    """The text, of a long one its beginning with an ellipsis."""
+    return text if len(text) <= 120 else text[:119].rstrip() + "…"
+
+
 def held_if(exercised: bool) -> Literal["held", "not exercised"]:
     """The verdict of a check that found nothing wrong."""
     return HELD if exercised else NOT_EXERCISED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.checks.facts import Facts, Verdict, Violation, held_if
+from fuzzmcp.checks.facts import Facts, Verdict, Violation, held_if, shortened
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import era_of
 from fuzzmcp.server import wire
@@ -32,7 +32,7 @@ def wire_valid(facts: Facts, contract: Contract) -> Verdict:
     for event in facts.run.events:
         here = connections.setdefault(event.connection, _Connection())
         if event.kind == "junk":
-            return Violation(f"the client sent no JSON-RPC message: {_short(event.text)}", (event,))
+            return Violation(f"the client sent no JSON-RPC message: {shortened(event.text)}", (event,))
         if event.kind == "deliver":
             here.hear(event, id(event) in greeted)
         if event.kind not in ("request", "notify", "reply") or event.frame is None:
@@ -152,10 +152,6 @@ def _argument_violation(facts: Facts) -> Violation | None:
         params = (exchange.request.frame or {}).get("params", {})
         error = next(tool.input_validator.iter_errors(params.get("arguments") or {}), None) if tool else None
         if error is not None and tool is not None:
-            message = f"the agent's arguments for {tool.name} break its inputSchema: {_short(error.message)}"
+            message = f"the agent's arguments for {tool.name} break its inputSchema: {shortened(error.message)}"
             return Violation(message, (exchange.request,), exchange.request.call)
     return None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else text[:119].rstrip() + "…"

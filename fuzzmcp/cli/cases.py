@@ -14,6 +14,7 @@ from fuzzmcp.cli.options import client_or_configured, configuration, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 
 if TYPE_CHECKING:
+    from fuzzmcp.case import Case
     from fuzzmcp.cli.job import Job
     from fuzzmcp.corpus import Replayed, SavedCase
 
@@ -37,38 +38,48 @@ def minimize(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
     """
     from dataclasses import replace
 
-    from fuzzmcp.checks import Violation, judge
     from fuzzmcp.corpus import rewrite
-    from fuzzmcp.harness import drive
-    from fuzzmcp.search.minimize import minimize as smallest
 
     job, cases = _job_and_cases(words, options)
     code = NOTHING_FOUND
     for saved in cases:
-        runs: list[None] = []
-        last: list[str] = []
-
-        def violates(case: Any, saved: SavedCase = saved, runs: list[None] = runs, last: list[str] = last) -> bool:
-            runs.append(None)
-            happened = drive(case, job.target, job.contract.limits, front=job.front, quiet=job.quiet)
-            verdict = judge(happened, job.contract, [saved.check])[saved.check]
-            if isinstance(verdict, Violation):
-                last.append(verdict.message)
-            return isinstance(verdict, Violation)
-
-        if not violates(saved.case):
+        smallest = _smallest(job, saved)
+        if smallest is None:
             click.echo(f"{saved.name}: {saved.check} is not violated: there is nothing to shrink")
             continue
         code = FOUND
-        case, _ = smallest(saved.case, violates)
-        note = last[-1]
+        case, note, runs = smallest
         if case == saved.case:
-            click.echo(f"{saved.name}: nothing smaller violates {saved.check} ({len(runs):,} runs)")
+            click.echo(f"{saved.name}: nothing smaller violates {saved.check} ({runs:,} runs)")
             continue
-        click.echo(f"{saved.name}: {saved.case.script} → {case.script} ({len(runs):,} runs)")
+        click.echo(f"{saved.name}: {saved.case.script} → {case.script} ({runs:,} runs)")
         if not dry_run and saved.path is not None:
             rewrite(saved.path, replace(saved, case=case, note=note))
     return code
+
+
+def _smallest(job: Job, saved: SavedCase) -> tuple[Case, str, int] | None:
+    """The smallest case that violates a saved case's check, with its sentence, and the runs that this took.
+
+    None if the saved case itself does not violate it.
+    """
+    from fuzzmcp.checks import Violation, judge
+    from fuzzmcp.search.minimize import minimize as smallest
+
+    runs, note = 0, ""
+
+    def violates(case: Case) -> bool:
+        nonlocal runs, note
+        runs += 1
+        verdict = judge(job.drive(case), job.contract, [saved.check])[saved.check]
+        if isinstance(verdict, Violation):
+            note = verdict.message
+        return isinstance(verdict, Violation)
+
+    if not violates(saved.case):
+        return None
+    case, _ = smallest(saved.case, violates)
+    return case, note, runs
 
 
 @click.command()
@@ -144,20 +155,10 @@ def replays(job: Job, cases: list[SavedCase]) -> Iterator[Replayed]:
     Raises:
         CannotRun: The client cannot be driven at all.
     """
-    from dataclasses import replace
-
     from fuzzmcp.corpus import replayed
-    from fuzzmcp.harness import drive
-    from fuzzmcp.script import Script
-    from fuzzmcp.search.opening import CannotRun, fails_by_itself
-
-    def driven(case: Any) -> Any:
-        return drive(case, job.target, job.contract.limits, front=job.front, quiet=job.quiet)
+    from fuzzmcp.search.opening import prove_ready
 
     for saved in cases:
-        seen = replayed(saved, driven, job.contract, job.checks)
-        if not seen.run.connected or fails_by_itself(seen.run):
-            plain = driven(replace(saved.case, script=Script(), changed=None))
-            if not plain.connected or fails_by_itself(plain):
-                raise CannotRun(plain)
+        seen = replayed(saved, job.drive, job.contract, job.checks)
+        prove_ready(seen.run, job.drive)
         yield seen

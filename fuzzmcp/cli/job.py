@@ -20,10 +20,12 @@ from fuzzmcp.cli.usage import BadOption, unknown
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.harness import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script
 from fuzzmcp.target import Target, TargetError, find, load
 from fuzzmcp.tools import ToolsError
+from fuzzmcp.trace import Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 
@@ -38,6 +40,10 @@ class Job:
     front: Front | None
     quiet: bool
     subject: Subject
+
+    def drive(self, case: Case) -> Run:
+        """Drive a case against the client, as the contract bounds it."""
+        return drive(case, self.target, self.contract.limits, front=self.front, quiet=self.quiet)
 
 
 def job_of(client: str, script: str, options: Mapping[str, Any], config: Config | None = None) -> Job:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -78,22 +77,13 @@ def _reads(word: str) -> bool:
 def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> int:
     from fuzzmcp.checks import Violation, judge
     from fuzzmcp.cli.job import job_of
-    from fuzzmcp.harness import drive
     from fuzzmcp.report import terminal
     from fuzzmcp.report.replay import show_replay
-    from fuzzmcp.script import Script
-    from fuzzmcp.search.opening import CannotRun, fails_by_itself
+    from fuzzmcp.search.opening import prove_ready
 
     job = job_of(client, script, options)
-
-    def driven(case: Any) -> Any:
-        return drive(case, job.target, job.contract.limits, front=job.front, quiet=job.quiet)
-
-    happened = driven(job.case)
-    if not happened.connected or fails_by_itself(happened):
-        plain = driven(replace(job.case, script=Script(), changed=None))
-        if not plain.connected or fails_by_itself(plain):
-            raise CannotRun(plain)
+    happened = job.drive(job.case)
+    prove_ready(happened, job.drive)
     verdicts = judge(happened, job.contract, job.checks)
     show_replay(happened, verdicts, job.subject, terminal.stdout(), trace=trace)
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND

@@ -45,23 +45,16 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     wanted = found_writable([_report_file(text) for text in options["reports"]])
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.harness import drive
         from fuzzmcp.report import terminal
         from fuzzmcp.report.stack import StackReport, show_stack
-        from fuzzmcp.search.opening import CannotRun, fails_by_itself
+        from fuzzmcp.search.opening import prove
         from fuzzmcp.stacking import RUNS, endless, explore
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
         limit = options["max_requests"]
         job = job_of(client, "", {**dict.fromkeys(_ELSEWHERE, ()), **options, "max_requests": None})
-
-        def driven(case: Any) -> Any:
-            return drive(case, job.target, job.contract.limits, front=job.front, quiet=job.quiet)
-
-        plain = driven(job.case)
-        if not plain.connected or fails_by_itself(plain):
-            raise CannotRun(plain)
-        found = explore(driven, job.case, scripts, runs=RUNS if runs is None else runs, seed=seed)
+        prove(job.drive(job.case))
+        found = explore(job.drive, job.case, scripts, runs=RUNS if runs is None else runs, seed=seed)
         report = StackReport(job.subject, job.case, found, limit)
         show_stack(report, terminal.stdout(), all_in_full=all_in_full)
         for place in wanted:

@@ -9,7 +9,6 @@ import inspect
 import io
 import os
 import sys
-import sysconfig
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from fuzzmcp.clock import Deadlock, VirtualClock
-from fuzzmcp.observe import Stacks
+from fuzzmcp.observe import Stacks, installed
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 from fuzzmcp.server import FakeServer
@@ -29,9 +28,6 @@ _STALL = 3_600.0
 """Real seconds that a body may hold up its loop: a person may be at work in it with a debugger."""
 _FRAMES = 1_000
 _NO_FAILURES = (pytest.skip.Exception, pytest.xfail.Exception)
-_LIBRARIES = tuple(
-    sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
-)
 
 
 class Stage:
@@ -102,7 +98,7 @@ def _innermost(awaitable: Any) -> str:
     place = ""
     while awaitable is not None:
         frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "ag_frame", None)
-        if frame is not None and not os.path.realpath(frame.f_code.co_filename).startswith(_LIBRARIES):
+        if frame is not None and not installed(frame.f_code.co_filename):
             place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} {frame.f_code.co_name}"
         awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "ag_await", None)
     return place

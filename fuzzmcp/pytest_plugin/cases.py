@@ -171,20 +171,16 @@ class _Client:
             return failure("error", explained(error))
 
     def drive(self, case: Case) -> Run:
-        from fuzzmcp.harness import drive
-
-        return drive(case, self.job.target, self.job.contract.limits, front=self.job.front)
+        return self.job.drive(case)
 
     def prove_itself(self, case: Case) -> None:
         """A client that fails without any fault is an error, and no failure of its promises."""
-        from fuzzmcp.script import Script
-        from fuzzmcp.search.opening import CannotRun, fails_by_itself
+        from fuzzmcp.search.opening import CannotRun, plain, unready
 
         key = (case.protocol, case.backend, repr([tool.name for tool in case.tools]))
         if key not in self._proven:
-            run = self.drive(replace(case, script=Script(), changed=None))
-            fails = not run.connected or fails_by_itself(run)
-            self._proven[key] = failure("error", _ending(CannotRun(run))) if fails else None
+            run = self.drive(plain(case))
+            self._proven[key] = failure("error", _ending(CannotRun(run))) if unready(run) else None
         if (problem := self._proven[key]) is not None:
             raise problem
 

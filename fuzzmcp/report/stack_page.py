@@ -7,13 +7,12 @@ from xml.etree.ElementTree import Element
 
 from fuzzmcp.layers import Layer
 from fuzzmcp.redact import redacted_text
-from fuzzmcp.report.html.element import Child, E, render
-from fuzzmcp.report.html.style import STYLE
+from fuzzmcp.report.html.document import document, facts, section
+from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.stack import StackReport, advice, sum_of, summary, verdict
 from fuzzmcp.report.text import one_line
 from fuzzmcp.stacking import CallCost, Seen
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _LANE, _BAR, _NAME = 52, 14, 20
 """Heights in pixels: of a layer's lane, of a bar in it, and of the name above the bars."""
 _LEFT, _WIDTH = 1.0, 98.0
@@ -41,9 +40,9 @@ def page(report: StackReport) -> str:
     told = [E("li", text) for text in advice(report)]
     main = E(
         "main",
-        _section("worst", "What costs most", _script(found.worst)),
-        _section("advice", "What to do", E("ul", told)) if told else None,
-        _section("others", "The other faults", [_folded(seen) for seen in others]) if others else None,
+        section("worst", "What costs most", _script(found.worst)),
+        section("advice", "What to do", E("ul", told)) if told else None,
+        section("others", "The other faults", [_folded(seen) for seen in others]) if others else None,
         id="main",
     )
     body = E(
@@ -54,32 +53,17 @@ def page(report: StackReport) -> str:
         main,
         E("footer", E("p", "Made by fuzzmcp stack. Seconds are virtual.")),
     )  # fmt: skip
-    head = E(
-        "head",
-        E("meta", charset="utf-8"),
-        E("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        E("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        E("meta", name="color-scheme", content="light dark"),
-        E("title", title),
-        E("link", rel="icon", href="data:,"),
-        E("style", STYLE + _OWN_STYLE),
-    )
-    return f"<!doctype html>\n{render(E('html', head, body, lang='en'))}\n"
+    return document(title, body, _OWN_STYLE)
 
 
 def _facts(report: StackReport) -> Element:
-    facts = {
+    named = {
         "SDK": f"mcp {report.subject.mcp}",
         "protocol": f"{report.case.protocol} over {report.case.transport}, {report.case.backend}",
         "mixes tried": f"{report.found.tried:,}",
         "a call may cost": "any number" if report.limit is None else f"{report.limit:,}",
     }
-    return E("dl", (E("div", E("dt", name), E("dd", value)) for name, value in facts.items()), class_="facts")
-
-
-def _section(anchor: str, name: str, content: Child) -> Element:
-    heading = E("h2", name, id=f"{anchor}-title")
-    return E("section", heading, content, id=anchor, aria_labelledby=f"{anchor}-title", tabindex="-1")
+    return facts(named)
 
 
 def _folded(seen: Seen) -> Element:

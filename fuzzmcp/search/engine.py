@@ -22,7 +22,7 @@ from fuzzmcp.harness import drive
 from fuzzmcp.script import Action, Script, Step
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
-from fuzzmcp.search.opening import CannotRun, fails_by_itself, moments
+from fuzzmcp.search.opening import moments, prove
 from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
@@ -128,8 +128,7 @@ class Search:
     def _preflight(self) -> None:
         case = replace(self.base, script=Script())
         run = self._drive(case)
-        if not run.connected or fails_by_itself(run):
-            raise CannotRun(run)
+        prove(run)
         self._consider(case)
 
     def _corpus(self) -> None:
@@ -254,12 +253,11 @@ class Search:
         other methods, only if the sentence is the same), or when the finding's step in place of the case's violates the
         check as well, on the case's calls or on the finding's: then the last pass would end there.
         """
-        known_violation = self._violations(found).get(check)
-        if known_violation is None or known_violation.exception != violation.exception:
+        if not self._alike(found, check, violation):
             return False
         if set(kinds_of(case)) >= set(kinds_of(found)):
             return True
-        same = sentence_of(found, known_violation) == sentence_of(case, violation)
+        same = sentence_of(found, self._violations(found)[check]) == sentence_of(case, violation)
         if same and bare(kinds_of(case)) >= bare(kinds_of(found)):
             return True
         faulty = {replace(step, count=1) for step in found.script.steps if not step.plain}
@@ -273,6 +271,11 @@ class Search:
             if other is case or check in self._violations(other)
         )
 
+    def _alike(self, case: Case, check: str, violation: Violation) -> bool:
+        """Whether a case violates the check too, and by an exception of the same type if by any."""
+        other = self._violations(case).get(check)
+        return other is not None and other.exception == violation.exception
+
     def _violates_with(self, known: Step, check: str, case: Case) -> bool:
         """Whether the case still violates the check when every step that does something is the known one."""
         steps = tuple(
@@ -285,15 +288,12 @@ class Search:
 
     def _minimal(self, check: str, case: Case) -> None:
         """Make a violation minimal and add it to the findings, unless it turns out to be a known one."""
-
-        before = self._violations(case).get(check)
-        exception = before.exception if before is not None else ""
+        violation = self._violations(case)[check]
 
         def violates(smaller: Case) -> bool:
             if self._overrun():
                 raise StopSearch
-            after = self._violations(smaller).get(check)
-            return after is not None and after.exception == exception
+            return self._alike(smaller, check, violation)
 
         if not self._last_pass:
             self._add(check, case, minimal=False)
@@ -310,10 +310,8 @@ class Search:
         violation = self._violations(case).get(check)
         if violation is None:
             return
-        kinds = [self._violations(case).get(check) for case in self._aside.get(check, ())]
-        same = [kind for kind in kinds if kind is not None and kind.exception == violation.exception]
-        known = self._aside.get(check, ())
-        if same and not minimal:
+        known = [f for f in self._aside.get(check, ()) if self._alike(f, check, violation)]
+        if known and not minimal:
             return
         if any(len(kinds_of(case)) == len(kinds_of(f)) and self._explains(f, check, case, violation) for f in known):
             return

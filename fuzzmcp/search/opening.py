@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from fuzzmcp.case import Case
+from fuzzmcp.script import Script
 from fuzzmcp.trace import Outcome, Run
 
 
@@ -21,6 +26,40 @@ def fails_by_itself(run: Run) -> bool:
     """Whether the first call raised before the server was asked for anything: no fault can be the reason."""
     asked = any(request.method == "tools/call" for request in run.requests)
     return not asked and run.outcomes[:1] != () and run.outcomes[0].status == "raised"
+
+
+def unready(run: Run) -> bool:
+    """Whether the client failed before it had met a server that answers calls."""
+    return not run.connected or fails_by_itself(run)
+
+
+def plain(case: Case) -> Case:
+    """The case with nothing wrong with the server."""
+    return replace(case, script=Script(), changed=None)
+
+
+def prove(run: Run) -> None:
+    """Let a client that fails in a plain run be run no further.
+
+    Raises:
+        CannotRun: It does.
+    """
+    if unready(run):
+        raise CannotRun(run)
+
+
+def prove_ready(run: Run, drive: Callable[[Case], Run]) -> None:
+    """Where a client never got ready under a script, see that it is the script's doing.
+
+    Args:
+        run: What happened under the script.
+        drive: Drives a case against the client.
+
+    Raises:
+        CannotRun: The client does not get ready without any fault either.
+    """
+    if unready(run):
+        prove(drive(plain(run.case)))
 
 
 def moments(run: Run) -> list[float]:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from fuzzmcp.report.html.diagram import diagram, markers
-from fuzzmcp.report.html.element import Child, E, render
-from fuzzmcp.report.html.style import STYLE
+from fuzzmcp.report.html.document import document, facts, section
+from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.html.tables import check_table, coverage, in_words, matrix, timeline_table
 from fuzzmcp.report.model import Report, SavedFinding
 from fuzzmcp.report.text import counted, duration
 from fuzzmcp.report.words import about, catalogue, headline, hints, qualities, status
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _OPEN = 3
 """Findings that are unfolded at first."""
 
@@ -34,25 +33,10 @@ def page(report: Report) -> str:
         E("a", "Skip to the findings", href="#findings", class_="skip"),
         markers(),
         _header(report, E("nav", E("ul", links), aria_label="Sections")),
-        E("main", (_section(*section) for section in sections), id="main"),
+        E("main", (section(*part) for part in sections), id="main"),
         E("footer", E("p", f"Made by fuzzmcp {report.fuzzmcp} from the report of seed {report.seed}.")),
     )
-    head = E(
-        "head",
-        E("meta", charset="utf-8"),
-        E("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        E("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        E("meta", name="color-scheme", content="light dark"),
-        E("title", title),
-        E("link", rel="icon", href="data:,"),
-        E("style", STYLE),
-    )
-    return f"<!doctype html>\n{render(E('html', head, body, lang='en'))}\n"
-
-
-def _section(anchor: str, name: str, content: Child) -> Element:
-    heading = E("h2", name, id=f"{anchor}-title")
-    return E("section", heading, content, id=anchor, aria_labelledby=f"{anchor}-title", tabindex="-1")
+    return document(title, body)
 
 
 # -- the header --------------------------------------------------------------------------------------------------------
@@ -61,7 +45,7 @@ def _section(anchor: str, name: str, content: Child) -> Element:
 def _header(report: Report, nav: Element) -> Element:
     subject = report.subject
     rate = f" ({report.runs / report.seconds:,.0f} a second)" if report.seconds else ""
-    facts = {
+    named = {
         "SDK": f"mcp {subject.mcp}",
         "catalogue": catalogue(report),
         "protocol": f"{report.protocol} over {report.transport}, {report.backend}",
@@ -69,13 +53,12 @@ def _header(report: Report, nav: Element) -> Element:
         "time": f"{duration(report.virtual_seconds)} of virtual time in {duration(report.seconds)}",
         "seed": str(report.seed),
     }
-    rows = (E("div", E("dt", name), E("dd", value)) for name, value in facts.items())
     notes = (E("p", E("strong", f"{label} "), text, class_="note") for label, text in hints(report))
     return E(
         "header",
         E("p", "fuzzmcp", class_="brand"),
         E("h1", headline(report)[:1].upper() + headline(report)[1:], " in ", E("code", subject.client)),
-        E("dl", rows, class_="facts"),
+        facts(named),
         nav,
         E("div", notes, class_="notes"),
     )
