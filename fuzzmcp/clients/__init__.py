@@ -1,0 +1,55 @@
+"""Adapters for the MCP clients that people use: `fuzzmcp run fuzzmcp.clients.fastmcp:connect`.
+
+Each module connects one framework to the fake server, by the seam that its users have, and has the `contract` that says
+how the framework tells of errors. They are small and meant to be copied. Nothing is imported before it is used: the
+frameworks are not installed with fuzzmcp, and cannot all live in one environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One client of `fuzzmcp.clients`.
+
+    Args:
+        module: Module in this package, which has the client as `connect`.
+        framework: What its users call it.
+        requires: What pip has to install, beside the SDK.
+        sdk: The versions of `mcp` that it lives with.
+    """
+
+    module: str
+    framework: str
+    requires: tuple[str, ...] = ()
+    sdk: str = ">=1.24,<3"
+
+    @property
+    def client(self) -> str:
+        """What the command line calls it."""
+        return f"fuzzmcp.clients.{self.module}:connect"
+
+
+ADAPTERS = (
+    Adapter("sdk_session", "MCP Python SDK, ClientSession"),
+    Adapter("sdk_client", "MCP Python SDK, Client", sdk=">=2,<3"),
+    Adapter("fastmcp", "FastMCP", ("fastmcp>=3",)),
+    Adapter("langchain", "LangChain MCP adapters", ("langchain-mcp-adapters>=0.3",), sdk="<2"),
+    Adapter("pydantic_ai", "Pydantic AI, MCPToolset", ("pydantic-ai-slim[mcp]>=2",)),
+    Adapter("pydantic_ai_agent", "Pydantic AI, Agent", ("pydantic-ai-slim[mcp]>=2",)),
+    Adapter("openai_agents", "OpenAI Agents SDK, MCP server", ("openai-agents>=0.24",)),
+    Adapter("openai_agents_tool", "OpenAI Agents SDK, function tool", ("openai-agents>=0.24",)),
+    Adapter("google_adk", "Google ADK", ("google-adk>=2",)),
+    Adapter("llama_index", "LlamaIndex MCP tools", ("llama-index-tools-mcp>=0.6",), sdk=">=2,<3"),
+    Adapter("agno", "Agno", ("agno[mcp]>=3",), sdk=">=2.1,<3"),
+    Adapter("autogen", "AutoGen, MCP tool", ("autogen-ext[mcp]>=0.7",), sdk="<2"),
+    Adapter("autogen_workbench", "AutoGen, MCP workbench", ("autogen-ext[mcp]>=0.7",), sdk="<2"),
+    Adapter("dspy", "DSPy", ("dspy>=3",)),
+    Adapter("mcp_use", "mcp-use", ("mcp-use>=1.7",), sdk="<2"),
+    Adapter("strands", "Strands Agents", ("strands-agents>=1.60",)),
+    Adapter("smolagents", "smolagents with mcpadapt", ("smolagents>=1.26", "mcpadapt>=0.1.19"), sdk="<2"),
+    Adapter("haystack", "Haystack MCP tool", ("mcp-haystack>=2",)),
+)
+"""Every adapter, in the order of the table that `make clients` writes."""
