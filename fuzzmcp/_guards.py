@@ -25,30 +25,40 @@ class _Presses:
 _outer: _Presses | None = None
 
 
-@contextlib.contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Tell the user's Ctrl-C from a KeyboardInterrupt that the client raises.
+class interrupts:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
+    """Tells the user's Ctrl-C from a KeyboardInterrupt that the client raises: `with interrupts() as pressed`.
 
     A block within a block shares its handler: to set one costs as much as a fiftieth of a run.
     """
-    global _outer
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT) if here else None
-    if here and _outer is not None:
-        shared, already = _outer, _outer.count
-        if before is not shared:  # the client of an earlier run has set its own
-            signal.signal(signal.SIGINT, shared)
-        yield lambda: shared.count > already
-    elif before is not signal.default_int_handler:
-        yield lambda: False  # Ctrl-C is not ours to handle here
-    else:
-        presses = _outer = _Presses()
-        signal.signal(signal.SIGINT, presses)
-        try:
-            yield lambda: presses.count > 0
-        finally:
+
+    __slots__ = ("_already", "_own", "_presses")
+
+    def __enter__(self) -> Callable[[], bool]:
+        global _outer
+        here = threading.current_thread() is threading.main_thread()
+        before = signal.getsignal(signal.SIGINT) if here else None
+        self._own = False
+        if here and _outer is not None:
+            self._presses = _outer
+            if before is not _outer:  # the client of an earlier run has set its own
+                signal.signal(signal.SIGINT, _outer)
+        else:
+            self._presses = _Presses()
+            if before is signal.default_int_handler:  # else Ctrl-C is not ours to handle here
+                self._own, _outer = True, self._presses
+                signal.signal(signal.SIGINT, _outer)
+        self._already = self._presses.count
+        return self.pressed
+
+    def __exit__(self, *_: object) -> None:
+        global _outer
+        if self._own:
             _outer = None
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def pressed(self) -> bool:
+        """Whether the user has pressed it since the block began."""
+        return self._presses.count > self._already
 
 
 @contextlib.contextmanager
@@ -70,32 +80,42 @@ def terminations() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-@contextlib.contextmanager
-def prints(quiet: bool) -> Iterator[None]:
-    """Swallow what the client prints, so that the terminal and a report on stdout stay usable."""
-    if not quiet:
-        yield
-        return
-    before = sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = io.StringIO()
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+class prints:  # noqa: N801  (as above)
+    """Swallows what the client prints, so that the terminal and a report on stdout stay usable.
+
+    Args:
+        quiet: Whether to.
+    """
+
+    __slots__ = ("_before", "_quiet")
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __enter__(self) -> None:
+        if self._quiet:
+            self._before = sys.stdout, sys.stderr
+            sys.stdout = sys.stderr = io.StringIO()
+
+    def __exit__(self, *_: object) -> None:
+        if self._quiet:
+            sys.stdout, sys.stderr = self._before
 
 
-@contextlib.contextmanager
-def collection_paused() -> Iterator[None]:
+class collection_paused:  # noqa: N801  (as above)
     """No collection during the run: its garbage stays young, so that one quick collection at its end finds it all.
 
     Which run reports a forgotten exception would otherwise depend on the runs before it.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
+
+    __slots__ = ("_was_enabled",)
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_enabled:
             gc.enable()
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import anyio
+import anyio.lowlevel
 
 
 class Settled(Protocol):
@@ -18,15 +22,31 @@ class Settled(Protocol):
     async def wait(self) -> Any: ...
 
 
+class Waits(NamedTuple):
+    """How to wait on a loop: an event, and a turn. anyio's would look the loop up each time."""
+
+    event: Callable[[], Settled]
+    checkpoint: Callable[[], Awaitable[None]]
+
+
+ANY_LOOP = Waits(anyio.Event, anyio.lowlevel.checkpoint)
+_ASYNCIO = Waits(asyncio.Event, partial(asyncio.sleep, 0))
+
+
+def waits_of(backend: str) -> Waits:
+    """How one waits on the loop of that name."""
+    if backend == "asyncio":
+        return _ASYNCIO
+    import trio
+
+    return Waits(trio.Event, trio.lowlevel.checkpoint)
+
+
 class AsyncioTasks:
     """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
 
     def __init__(self) -> None:
         self._tasks: dict[Any, asyncio.Task[None]] = {}
-
-    def event(self) -> Settled:
-        """An event of this loop: anyio's would look the loop up first, each time."""
-        return asyncio.Event()
 
     def start(self, key: Any, function: Callable[[], Any]) -> None:
         self._tasks[key] = asyncio.get_running_loop().create_task(function())
@@ -49,11 +69,6 @@ class TrioTasks:
     def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
         self._nursery, self._new_scope = nursery, scope
         self._scopes: dict[Any, Any] = {}
-
-    def event(self) -> Settled:
-        import trio
-
-        return trio.Event()
 
     def start(self, key: Any, function: Callable[[], Any]) -> None:
         scope = self._scopes[key] = self._new_scope()

@@ -190,13 +190,16 @@ def _finite(text: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
+_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 def canonical_json(value: Any) -> str:
     """JSON text with no spaces; raises ValueError for what UTF-8 cannot carry (lone surrogates).
 
     >>> canonical_json({"a": [1, "é"]})
     '{"a":[1,"é"]}'
     """
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _compact(value)
     text.encode()
     return text
 

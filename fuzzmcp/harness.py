@@ -13,7 +13,7 @@ from typing import Any, Literal
 import anyio
 
 from fuzzmcp._guards import collection_paused, interrupts, prints
-from fuzzmcp._tasks import Settled, is_cancellation, task_group
+from fuzzmcp._tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.clock.internals import failed_unseen
@@ -90,6 +90,7 @@ class _Session:
             on_exception=self.on_exception,
         )
         self.fake = FakeServer(case)
+        self.waits = waits_of(case.backend)
         self.wire = MemoryWire(
             self.fake,
             self.clock,
@@ -99,6 +100,7 @@ class _Session:
             on_budget=self.budget_spent,
             on_cancel=self.caller_cancels,
             ask=front.call if front else None,
+            waits=self.waits,
         )
         self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
@@ -187,7 +189,7 @@ class _Session:
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
-        done: Settled = self.tasks.event()
+        done = self.waits.event()
         self.finished[key] = done
 
         async def wrapped() -> None:

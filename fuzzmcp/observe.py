@@ -14,10 +14,9 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -37,9 +36,9 @@ _CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
 _LIBRARIES = tuple(
     sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
 )
-_HARNESS, _JOBS = _HERE + "harness.py", _HERE + os.path.join("clock", "threads.py")
+_HARNESS_FILE, _JOBS = _HERE + "harness.py", _HERE + os.path.join("clock", "threads.py")
 _TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
-_MACHINERY = tuple(
+_MACHINERY_FILES = tuple(
     library + name
     for library in _LIBRARIES
     for name in (
@@ -67,7 +66,7 @@ class Stacks:
 
     def __init__(self, own_files: tuple[str, ...] = ()) -> None:
         self._own = own_files
-        self._births: weakref.WeakKeyDictionary[Any, _Birth] = weakref.WeakKeyDictionary()
+        self._births: dict[Any, _Birth] = {}
         self._roots: dict[int | None, weakref.ref[Any]] = {}
         self._before: dict[Hashable, set[FrameType]] = {}
 
@@ -89,8 +88,7 @@ class Stacks:
         if code is not None and _is_ours(code.co_filename):
             return
         if parent is not None:
-            frames = sum(1 for frame in _running(sys._getframe(depth)) if frame.f_code.co_flags & _COROUTINE)
-            self._births[task] = _Birth(weakref.ref(parent), frames, self._level(parent) + 1)
+            self._births[task] = _Birth(weakref.ref(parent), _coroutines(sys._getframe(depth)), self._level(parent) + 1)
         elif CALL.get() is not None:  # a thread has asked the loop for it
             self._births[task] = _Birth(None, 0, 2)
 
@@ -117,27 +115,51 @@ class Stacks:
             sure: Whether the running code works for the call, as its context says. One that does not, such as a worker
                 behind a queue, is not below what asked for the request.
         """
-        chain = self._chain(sys._getframe(depth))
-        site = self._sender(chain)
+        frame = sys._getframe(depth)
         if call is None:
-            return site, None
+            own = self._own_frame(frame)
+            return (self._sender(self._chain(frame)) if own is None else _site(own)), None
+        chain = self._chain(frame)
+        site = self._sender(chain)
         before = self._before.get(call)
         self._before[call] = {frame for _, frames in chain for frame in frames}
         return site, None if before is None else _innermost_shared(before, chain, sure)
+
+    def _own_frame(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of the client's own code on the running stack: most requests need to know no more.
+
+        As for `_running`, what lies outside of the outermost coroutine is not the client's.
+        """
+        found, inside = None, False
+        while frame is not None:
+            code = frame.f_code
+            kind = _KINDS[code.co_filename]
+            if kind == _HARNESS:
+                break
+            if kind <= _LIBRARY:
+                if found is None and (kind == _OWN or _place(code.co_filename)[0] in self._own):
+                    found = frame
+                if code.co_flags & _COROUTINE:
+                    if found is not None:
+                        return found
+                    inside = True
+            frame = frame.f_back
+        return None if inside else found
 
     def _sender(self, chain: _Chain) -> Site | None:
         """The innermost place in the client's own code, or the entry into the library where all is a library's."""
         frame = None
         for _, frames in chain:
             for frame in frames:
-                path, installed = _place(frame.f_code.co_filename)
-                if not installed or path in self._own:
+                name = frame.f_code.co_filename
+                if _KINDS[name] == _OWN or _place(name)[0] in self._own:
                     return _site(frame)
         return None if frame is None else _site(frame)
 
     def clear(self) -> None:
-        """Let go of every frame."""
+        """Let go of every frame and task."""
         self._before.clear()
+        self._births.clear()
 
     def _chain(self, frame: FrameType | None) -> _Chain:
         """The client's frames, innermost first, task by task: the running one, and those that it comes from."""
@@ -188,17 +210,27 @@ _Chain = list[tuple[int, list[FrameType]]]
 """The frames of each task that a request comes from, innermost first, each with the number of tasks above it."""
 
 
-class _Kind(Enum):
-    CLIENT = "may be a layer"
-    MACHINERY = "event loops, threads and fuzzmcp: passed by"
-    HARNESS = "the client's code ends here: what follows is whoever runs it"
+_OWN, _LIBRARY, _MACHINERY, _HARNESS = range(4)
+"""What a source file is: the client's, an installed package's that may be a layer of it; or event loops, threads and
+fuzzmcp, which are passed by; or where the client's code ends, for what follows is whoever runs it."""
 
 
-@lru_cache(maxsize=4096)
-def _kind(filename: str) -> _Kind:
-    if filename == _HARNESS:
-        return _Kind.HARNESS
-    return _Kind.MACHINERY if _is_ours(filename) or _place(filename)[0].startswith(_MACHINERY) else _Kind.CLIENT
+class _Kinds(dict[str, int]):
+    """The kind of each source file, by the name that code objects have of it."""
+
+    def __missing__(self, filename: str) -> int:
+        path, of_library = _place(filename)
+        if filename == _HARNESS_FILE:
+            kind = _HARNESS
+        elif _is_ours(filename) or path.startswith(_MACHINERY_FILES):
+            kind = _MACHINERY
+        else:
+            kind = _LIBRARY if of_library else _OWN
+        self[filename] = kind
+        return kind
+
+
+_KINDS = _Kinds()
 
 
 @lru_cache(maxsize=4096)
@@ -213,6 +245,7 @@ def installed(filename: str) -> bool:
     return _place(filename)[1]
 
 
+@lru_cache(maxsize=4096)
 def _is_ours(filename: str) -> bool:
     """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
     return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
@@ -238,15 +271,29 @@ def _running(frame: FrameType | None) -> list[FrameType]:
     frames, last = [], 0
     while frame is not None:
         code = frame.f_code
-        kind = _kind(code.co_filename)
-        if kind is _Kind.HARNESS:
-            break
-        if kind is _Kind.CLIENT:
+        kind = _KINDS[code.co_filename]
+        if kind <= _LIBRARY:
             frames.append(frame)
             if code.co_flags & _COROUTINE:
                 last = len(frames)
+        elif kind == _HARNESS:
+            break
         frame = frame.f_back
     return frames[:last] if last else frames
+
+
+def _coroutines(frame: FrameType | None) -> int:
+    """How many of the client's frames on a stack are coroutines."""
+    count = 0
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & _COROUTINE:
+            kind = _KINDS[code.co_filename]
+            if kind == _HARNESS:
+                break
+            count += kind <= _LIBRARY
+        frame = frame.f_back
+    return count
 
 
 def _suspended(awaitable: Any) -> Iterator[FrameType]:
@@ -259,7 +306,7 @@ def _suspended(awaitable: Any) -> Iterator[FrameType]:
                 break
         else:  # the step of an async generator, and the like: it says to nobody but the collector whose step it is
             inner = next((o for o in gc.get_referents(awaitable) if isinstance(o, _STEPPED)), None)
-        if frame is not None and frame.f_code.co_flags & _COROUTINE and _kind(frame.f_code.co_filename) is _Kind.CLIENT:
+        if frame is not None and frame.f_code.co_flags & _COROUTINE and _KINDS[frame.f_code.co_filename] <= _LIBRARY:
             yield frame
         awaitable = inner
 
@@ -268,10 +315,10 @@ def _asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[F
     """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
     inner: list[FrameType] = []
     for outer in _outwards(frame):
-        kind = _kind(outer.f_code.co_filename)
-        if kind is _Kind.HARNESS:
+        kind = _KINDS[outer.f_code.co_filename]
+        if kind == _HARNESS:
             return None
-        if kind is _Kind.CLIENT:
+        if kind <= _LIBRARY:
             inner.append(outer)
         elif outer.f_code.co_filename.endswith(_TRIO_THREADS):
             return inner, _running(outer)
@@ -314,37 +361,55 @@ def _innermost_shared(before: set[FrameType], chain: _Chain, sure: bool) -> Loop
 
 
 class _Collector(logging.Handler):
-    def __init__(self, now: Callable[[], float], into: list[Log]) -> None:
-        super().__init__(logging.WARNING)
-        self._now, self._into = now, into
+    """Writes down records from WARNING up, for one run at a time."""
+
+    now: Callable[[], float]
+    into: list[Log] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        if len(self._into) < _LOGS_MAX:
+        if self.into is not None and len(self.into) < _LOGS_MAX:
             try:
                 message = record.getMessage()
             except Exception as error:
                 message = f"{record.msg!r} ({type(error).__name__} while formatting)"
-            self._into.append(Log(self._now(), record.name, record.levelname, message))
+            self.into.append(Log(self.now(), record.name, record.levelname, message))
 
 
-@contextmanager
-def collected_logs(now: Callable[[], float]) -> Iterator[list[Log]]:
+_spare = [_Collector(logging.WARNING)]
+"""Collectors that no run uses: to make one costs a run more than to use it."""
+
+
+class collected_logs:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
     """Log records from WARNING up and Python warnings, while the block runs; none of them reaches the terminal.
 
     Args:
         now: The virtual clock, in seconds.
     """
-    logs: list[Log] = []
-    root = logging.getLogger()
-    others, root.handlers = root.handlers, [_Collector(now, logs)]
 
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        logs.append(Log(now(), "warnings", category.__name__, str(message)))
+    __slots__ = ("_collector", "_handlers", "_now", "_warnings")
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = show
-            yield logs
-    finally:
-        root.handlers = others
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+
+    def __enter__(self) -> list[Log]:
+        logs: list[Log] = []
+        self._collector = _spare.pop() if _spare else _Collector(logging.WARNING)
+        self._collector.now, self._collector.into = self._now, logs
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("always")
+        warnings.showwarning = self._show
+        root = logging.getLogger()
+        self._handlers, root.handlers = root.handlers, [self._collector]
+        return logs
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().handlers = self._handlers
+        self._warnings.__exit__(None, None, None)
+        self._collector.into = None
+        del self._collector.now
+        _spare.append(self._collector)
+
+    def _show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if self._collector.into is not None:
+            self._collector.into.append(Log(self._now(), "warnings", category.__name__, str(message)))

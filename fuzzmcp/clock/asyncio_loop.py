@@ -41,6 +41,8 @@ class AsyncioRun(Timeline):
     ) -> None:
         super().__init__(watchdog, on_idle)
         self.uptime, self._now = UPTIME, 0.0
+        self.earliest = math.inf
+        """No timer or guard is due before: the selector has nothing to release until then."""
         self.on_task = on_task
         self.loop = _Loop(self)
         if on_exception is not None:
@@ -163,6 +165,15 @@ class _Selector(selectors.DefaultSelector):
     """The place where an event loop waits: ours does not."""
 
     run: AsyncioRun
+    registered = 0
+
+    def register(self, *args: Any) -> selectors.SelectorKey:
+        self.registered += 1
+        return super().register(*args)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        self.registered -= 1
+        return super().unregister(fileobj)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         run = self.run
@@ -170,12 +181,13 @@ class _Selector(selectors.DefaultSelector):
         if turns > run.last_turn:
             run.out_of_turns()
         events: list[tuple[selectors.SelectorKey, int]] = []
-        if timeout is None or len(self.get_map()) > 1:  # one is the loop's own pipe, which only ends a wait
+        if timeout is None or self.registered > 1:  # one is the loop's own pipe, which only ends a wait
             poll = super().select
             events = poll(0)
             if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
                 events = run.stand_still(poll)
-        run.loop.release_due()
+        if run.earliest <= run.uptime:
+            run.loop.release_due()
         return events
 
 
@@ -216,6 +228,8 @@ class _Loop(asyncio.SelectorEventLoop):
                 heapq.heapify(self._timers)
                 self._full = max(64, 2 * len(self._timers))
             heapq.heappush(self._timers, (when, next(self._sequence), timer))
+            if when < self._run.earliest:
+                self._run.earliest = when
         else:
             self._endless = [endless for endless in self._endless if not endless.cancelled()]
             self._endless.append(timer)
@@ -225,6 +239,8 @@ class _Loop(asyncio.SelectorEventLoop):
         """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
         timer = asyncio.TimerHandle(when, callback, (), self, None)
         heapq.heappush(self._guards, (when, next(self._sequence), timer))
+        if when < self._run.earliest:
+            self._run.earliest = when
         return timer
 
     def close(self) -> None:
@@ -246,6 +262,7 @@ class _Loop(asyncio.SelectorEventLoop):
                 timer = heapq.heappop(timers)[2]
                 if not timer.cancelled():
                     self.call_soon(fire, timer)
+        self._run.earliest = min(timers[0][0] if timers else math.inf for timers in (self._guards, self._timers))
 
     def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
         # Not a task factory: a client may set one of its own, and that would replace ours.

@@ -25,26 +25,28 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     return asyncio.events._get_running_loop()
 
 
-@contextmanager
-def outside_of_any_loop() -> Iterator[None]:
-    """Make asyncio and sniffio forget the loop that is running on this thread, for a while."""
-    loop = running_loop()
-    task = None if loop is None else asyncio.current_task(loop)
-    library = getattr(sys.modules.get("sniffio"), "thread_local", None)
-    name = getattr(library, "name", None)
-    if loop is not None and task is not None:
-        asyncio.tasks._leave_task(loop, task)
-    asyncio.events._set_running_loop(None)
-    if name is not None:
-        library.name = None  # type: ignore[union-attr]
-    try:
-        yield
-    finally:
-        if name is not None:
-            library.name = name  # type: ignore[union-attr]
-        asyncio.events._set_running_loop(loop)
-        if loop is not None and task is not None:
-            asyncio.tasks._enter_task(loop, task)
+class outside_of_any_loop:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run more)
+    """Makes asyncio and sniffio forget the loop that is running on this thread, for a while."""
+
+    __slots__ = ("_library", "_loop", "_name", "_task")
+
+    def __enter__(self) -> None:
+        self._loop = loop = running_loop()
+        self._task = None if loop is None else asyncio.current_task(loop)
+        self._library = getattr(sys.modules.get("sniffio"), "thread_local", None)
+        self._name = getattr(self._library, "name", None)
+        if loop is not None and self._task is not None:
+            asyncio.tasks._leave_task(loop, self._task)
+        asyncio.events._set_running_loop(None)
+        if self._name is not None:
+            self._library.name = None  # type: ignore[union-attr]
+
+    def __exit__(self, *_: object) -> None:
+        if self._name is not None:
+            self._library.name = self._name  # type: ignore[union-attr]
+        asyncio.events._set_running_loop(self._loop)
+        if self._loop is not None and self._task is not None:
+            asyncio.tasks._enter_task(self._loop, self._task)
 
 
 def has_asyncgens(loop: asyncio.AbstractEventLoop) -> bool:

@@ -31,13 +31,16 @@ def patch() -> None:
     with _patch_lock:
         _depth += 1
         if _depth == 1:
-            for replacement in _replacements:
-                _put(*replacement)
+            for owner, name, new in _replacements:
+                _saved.append((owner, name, owner.__dict__[name]))
+                setattr(owner, name, new)
 
 
 def restore() -> None:
     global _depth
     with _patch_lock:
         _depth -= 1
-        while _depth == 0 and _saved:
-            setattr(*_saved.pop())
+        if _depth == 0:
+            for owner, name, old in reversed(_saved):
+                setattr(owner, name, old)
+            _saved.clear()

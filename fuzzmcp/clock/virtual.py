@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from fuzzmcp.clock.asyncio_loop import AsyncioRun, OnException, OnTask
@@ -93,6 +92,7 @@ class VirtualClock:
         with outside_of_any_loop():
             timeline, drive = self._prepare()
             self._timeline, self.blocked = timeline, timeline.blocked
+            self.now = timeline.now  # type: ignore[method-assign]  # asked at every frame: no detour
             try:
                 with _virtual_time(timeline):
                     result = drive(main)
@@ -103,6 +103,7 @@ class VirtualClock:
                 raise verdict from error
             finally:
                 self._ended, self._timeline = timeline.now(), None  # and nothing of the run is kept alive
+                del self.now
         if timeline.fault is not None:
             raise timeline.fault
         return cast(T, result)
@@ -150,23 +151,37 @@ class VirtualClock:
         return trio_run, trio_run.drive
 
 
-@contextmanager
-def _virtual_time(timeline: Timeline) -> Iterator[None]:
+class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
     """Within it, the calling thread and the threads that it starts live in `timeline`, under the watchdog's eye."""
-    watch_anyio_threads()
-    ident, outer = timeline.thread, places.get(timeline.thread)
-    patch()
-    try:
-        places[ident] = Place(timeline, None)
-        above = WATCHDOG.watch(timeline)
+
+    __slots__ = ("_above", "_outer", "_timeline")
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+
+    def __enter__(self) -> None:
+        watch_anyio_threads()
+        timeline = self._timeline
+        self._outer = places.get(timeline.thread)
+        patch()
+        places[timeline.thread] = Place(timeline, None)
         try:
-            yield
+            self._above = WATCHDOG.watch(timeline)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            WATCHDOG.unwatch(self._timeline, self._above)  # first, so that nothing can interrupt the rest
         finally:
-            WATCHDOG.unwatch(timeline, above)  # first, so that nothing can interrupt the rest
-    finally:
-        if outer is None:
-            places.pop(ident, None)
+            self._leave()
+
+    def _leave(self) -> None:
+        timeline = self._timeline
+        if self._outer is None:
+            places.pop(timeline.thread, None)
         else:
-            places[ident] = outer
+            places[timeline.thread] = self._outer
         timeline.end()
         restore()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
+        self._process: int | None = None
         self._lock = threading.Lock()
         self._bell = threading.Event()
         self._parked = False
@@ -37,9 +39,10 @@ class Watchdog:
 
     def watch(self, timeline: Timeline) -> Timeline | None:
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():  # not alive: this process is a fork
+            if self._process != os.getpid():  # none yet, or this process is a fork, and threads are not copied
                 self._thread = threading.Thread(target=self._run, name="fuzzmcp watchdog", daemon=True)
                 real_start(self._thread)
+                self._process = os.getpid()
             above = self._active.get(timeline.thread)
             self._active[timeline.thread] = timeline
         if self._parked:

@@ -14,6 +14,8 @@ from fuzzmcp.server.wire import Frame
 from fuzzmcp.tools import Tool
 from fuzzmcp.trace import Answer
 
+_readable = json.JSONEncoder(ensure_ascii=False).encode
+_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 WRONG_ID = 987_654
 _FOREIGN = 700_000
 _WORDS_PER_REPEAT = "lorem ipsum dolor sit amet "
@@ -238,8 +240,8 @@ def _content(action: Action, asked: Asked) -> tuple[str, list[Frame], Any]:
 
 def _text(tool: Tool, asked: Asked, value: Any) -> str:
     if value is not None:
-        return json.dumps(value, ensure_ascii=False)
-    arguments = json.dumps(asked.arguments or {}, ensure_ascii=False, sort_keys=True)
+        return _readable(value)
+    arguments = _sorted(asked.arguments or {})
     return f"{tool.name} done: {arguments} (answer {asked.serial})"
 
 

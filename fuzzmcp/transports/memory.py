@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 from fuzzmcp import _sdk
+from fuzzmcp._tasks import ANY_LOOP, Settled, Waits
 from fuzzmcp.case import Call, Case
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.script import Action
@@ -64,10 +64,11 @@ LINES = Form(_line_of, str, _json_of)
 class Inbox:
     """The client's read stream."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, event: Callable[[], Settled] = anyio.Event) -> None:
         self.form = form
+        self._event = event
         self._items: deque[Any] = deque()
-        self._news: anyio.Event | None = None
+        self._news: Settled | None = None
         self._ended = False
         self.closed = False
 
@@ -94,7 +95,7 @@ class Inbox:
             if self._ended:
                 raise anyio.EndOfStream
             if self._news is None:
-                self._news = anyio.Event()
+                self._news = self._event()
             await self._news.wait()
 
     async def aclose(self) -> None:
@@ -162,6 +163,7 @@ class MemoryWire:
             sender never gets to send more.
         on_cancel: Called when the script says that the caller cancels a call; says whether there was one to cancel.
         ask: Asks a real server behind the fake for a result.
+        waits: How the loop of the run waits.
     """
 
     def __init__(
@@ -175,12 +177,14 @@ class MemoryWire:
         on_budget: Callable[[], None] = lambda: None,
         on_cancel: Callable[[int | None], bool] = lambda call: False,
         ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]] | None = None,
+        waits: Waits = ANY_LOOP,
     ) -> None:
         self.events: list[Event] = []
         self.streams: list[tuple[Inbox, Outbox]] = []
         self._fake, self._clock, self._stacks = fake, clock, stacks
         self._calls, self._left = calls, frame_budget
         self._on_budget, self._on_cancel, self._ask = on_budget, on_cancel, ask
+        self._waits = waits
         self._call_of: dict[int, int | None] = {}
         self._own_calls: dict[str, int] = {}
         self._due: dict[int, Delivery] = {}
@@ -201,7 +205,7 @@ class MemoryWire:
     @asynccontextmanager
     async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
         connection = self._fake.connect()
-        inbox = Inbox(form)
+        inbox = Inbox(form, self._waits.event)
         outbox = Outbox(self, connection, form)
         self.streams.append((inbox, outbox))
         self.note("open", connection=connection)
@@ -259,7 +263,7 @@ class MemoryWire:
                 self._deliver(delivery)
             else:
                 self._clock.call_at(delivery.at, lambda d=delivery: self._deliver(d))  # type: ignore[misc]
-        await checkpoint()
+        await self._waits.checkpoint()
 
     def _record_sent(self, connection: int, frame: Any, now: float) -> bool:
         self._left -= 1
