@@ -169,6 +169,8 @@ def _contract_options(contract: Contract | None) -> tuple[str, ...]:
     if contract is None:
         return ()
     words = ["--deadline", f"{contract.deadline:g}", "--max-requests", str(contract.max_requests)]
+    for tool, number in contract.max_requests_per_tool.items():
+        words += ["--max-requests", f"{tool}={number}"]
     for kind in contract.accepts or ():
         words += ["--accept", kind if isinstance(kind, str) else kind.__name__]
     return tuple(words)

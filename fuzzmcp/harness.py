@@ -17,7 +17,8 @@ from fuzzmcp._tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.clock.internals import failed_unseen
-from fuzzmcp.observe import CALL, STACKS, Stacks, collected_logs
+from fuzzmcp.logs import collected_logs
+from fuzzmcp.observe import CALL, STACKS, Stacks
 from fuzzmcp.server import FakeServer
 from fuzzmcp.target import Target
 from fuzzmcp.trace import PROBE, Blocking, Leak, Outcome, Run
@@ -51,7 +52,15 @@ class HarnessError(RuntimeError):
     """fuzzmcp itself failed: never the client's fault."""
 
 
-def drive(case: Case, target: Target, limits: Limits | None = None, *, front: Any = None, quiet: bool = False) -> Run:
+def drive(
+    case: Case,
+    target: Target,
+    limits: Limits | None = None,
+    *,
+    front: Any = None,
+    below: Any = None,
+    quiet: bool = False,
+) -> Run:
     """Run one case.
 
     Args:
@@ -59,13 +68,14 @@ def drive(case: Case, target: Target, limits: Limits | None = None, *, front: An
         target: The client or agent.
         limits: Where the run is cut short.
         front: A real server behind the fake, as `fuzzmcp.transports.front.Front`.
+        below: The HTTP backend of the run, as `fuzzmcp.upstream.below.Below`; one with nothing wrong when None.
         quiet: Swallow what the client prints.
 
     Raises:
         HarnessError: fuzzmcp itself failed.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
-    session = _Session(case, target, limits or Limits(), front)
+    session = _Session(case, target, limits or Limits(), front, below)
     with interrupts() as pressed, prints(quiet), collection_paused():
         try:
             return session.run()  # no local name: a traceback that the client keeps may keep this frame
@@ -78,8 +88,8 @@ def drive(case: Case, target: Target, limits: Limits | None = None, *, front: An
 class _Session:
     """The moving parts of one run. Everything in here ends with it."""
 
-    def __init__(self, case: Case, target: Target, limits: Limits, front: Any) -> None:
-        self.case, self.target, self.limits, self.front = case, target, limits, front
+    def __init__(self, case: Case, target: Target, limits: Limits, front: Any, below: Any) -> None:
+        self.case, self.target, self.limits, self.front, self.below = case, target, limits, front, below
         self.stacks = Stacks((target.file,) if target.file else ())
         self.clock = VirtualClock(
             case.backend,
@@ -175,6 +185,8 @@ class _Session:
 
     async def main(self) -> None:
         STACKS.set(self.stacks)
+        if self.below is not None:
+            self.below.join(self.stacks, self.limits.frames, self.budget_spent)
         if self.case.backend == "trio":
             self.stacks.watch_trio()
         async with task_group(self.case.backend) as self.tasks:
@@ -217,7 +229,7 @@ class _Session:
             if self.target.role == "agent":
                 await self.run_agent()
                 return
-            async with self.target.function(self.wire) as call_tool:
+            async with self.client() as call_tool:
                 if not callable(call_tool):
                     what = type(call_tool).__name__
                     raise TypeError(f"a client yields call_tool, async (tool, arguments); this one yields: {what}")
@@ -231,12 +243,23 @@ class _Session:
                 self.stage = "closing"
                 self.limit_session(self.limits.shutdown, "closing")
 
+    def client(self) -> Any:
+        """The client or agent, begun with its server, and with the backend that it asks for."""
+        backend = self.target.backend
+        if backend is None:
+            return self.target.function(self.wire)
+        if self.below is not None:
+            return self.target.function(self.wire, **{backend: self.below.upstream})
+        from fuzzmcp.upstream.below import beside
+
+        return self.target.function(self.wire, **{backend: beside(self.target.function)})
+
     async def run_agent(self) -> None:
         self.connected = True
         self.stage = "calling"
 
         async def call(*_: Any) -> Any:
-            return await self.target.function(self.wire)
+            return await self.client()
 
         await self.call(0, None, call)
         self.over()

@@ -1,20 +1,18 @@
-"""What is seen of a client without its help: code locations, logs, warnings and exceptions that nobody retrieved."""
+"""Where the requests of a client come from, seen without its help: code locations, and the places that loop."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import inspect
-import logging
 import os
 import sys
 import sysconfig
 import threading
 import types
-import warnings
 import weakref
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 from fuzzmcp.retry_libraries import retried
-from fuzzmcp.trace import Log, Loop, Site
+from fuzzmcp.trace import Loop, Site
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""
@@ -52,7 +50,6 @@ _AWAITABLES = (
     (types.GeneratorType, "gi_frame", "gi_yieldfrom"),
 )
 _STEPPED = (types.CoroutineType, types.AsyncGeneratorType)
-_LOGS_MAX = 1_000
 
 
 class Stacks:
@@ -60,8 +57,12 @@ class Stacks:
 
     Of a coroutine the frame object stays the same for as long as it lives. So the innermost frame that two successive
     requests of one call share is the one that looped. A stack goes on into the task that started the running one, and
-    from a thread into the call that the thread works for. Frames are compared while both are alive, and let go with
-    `clear`: no frame outlives its run.
+    from a thread into the call that the thread works for, from a server in this process into the request that it
+    serves. Frames are compared while both are alive, and let go with `clear`: no frame outlives its run.
+
+    The task factory of the run says who made a task, on every Python and on both loops, also when the maker has gone on
+    or has ended since. `asyncio.capture_call_graph` of Python 3.14 would tell less: it knows who awaits a task at this
+    moment, and a task that nobody awaits has no caller there.
     """
 
     def __init__(self, own_files: tuple[str, ...] = ()) -> None:
@@ -69,6 +70,8 @@ class Stacks:
         self._births: dict[Any, _Birth] = {}
         self._roots: dict[int | None, weakref.ref[Any]] = {}
         self._before: dict[Hashable, set[FrameType]] = {}
+        self._served: list[_Served] = []
+        self._born = 0
 
     def call_started(self) -> None:
         """The running task begins with the call that its context names."""
@@ -87,10 +90,12 @@ class Stacks:
         code = getattr(_coroutine_of(task), "cr_code", None)
         if code is not None and _is_ours(code.co_filename):
             return
+        self._born += 1
         if parent is not None:
-            self._births[task] = _Birth(weakref.ref(parent), _coroutines(sys._getframe(depth)), self._level(parent) + 1)
+            frames = _coroutines(sys._getframe(depth))
+            self._births[task] = _Birth(weakref.ref(parent), frames, self._level(parent) + 1, self._born)
         elif CALL.get() is not None:  # a thread has asked the loop for it
-            self._births[task] = _Birth(None, 0, 2)
+            self._births[task] = _Birth(None, 0, 2, self._born)
 
     def watch_trio(self) -> None:
         """Be told of each new task of the trio run that is going on."""
@@ -104,6 +109,25 @@ class Stacks:
                     stacks.task_started(task, trio.lowlevel.current_task(), 2)
 
         trio.lowlevel.add_instrument(Births())
+
+    @contextmanager
+    def serving(self, call: int | None) -> Iterator[None]:
+        """While the block runs, the running task waits for a server in this process: what that sends lies below it.
+
+        Args:
+            call: The call that the request belongs to.
+        """
+        served = _Served(weakref.ref(_current_task()), call, self._born)
+        self._served.append(served)
+        try:
+            yield
+        finally:
+            self._served.remove(served)
+
+    def call_served(self) -> int | None:
+        """The call of the one request that is being served; None where there is none, or more than one."""
+        served = self._being_served()
+        return None if served is None else served.call
 
     def take(self, call: Hashable | None, depth: int = 2, *, sure: bool = True) -> tuple[Site | None, Loop | None]:
         """Where the running request comes from, and the place that looped if its call has sent one before.
@@ -120,6 +144,9 @@ class Stacks:
             own = self._own_frame(frame)
             return (self._sender(self._chain(frame)) if own is None else _site(own)), None
         chain = self._chain(frame)
+        if self._served:
+            chain, spliced = self._spliced(chain)
+            sure = sure or spliced
         site = self._sender(chain)
         before = self._before.get(call)
         self._before[call] = {frame for _, frames in chain for frame in frames}
@@ -167,24 +194,66 @@ class Stacks:
         running = _running(frame)
         if task is None:  # a thread
             return [(1, running), *self._root()]
-        birth = self._births.get(task)
-        level = 0 if birth is None else birth.level
+        level = self._level(task)
         asked = None if isinstance(task, asyncio.Task) else _asked_by_a_thread(frame)
         if asked is None:
-            chain = [(level, running)]
-        else:
-            chain = [(level + 2, asked[0]), (level + 1, _asking_thread()), (level, asked[1])]
-        while birth is not None:
-            if birth.parent is None:
-                chain += [(1, _asking_thread()), *self._root()]
-                break
-            parent = birth.parent()
+            return [(level, running), *self._above(task)]
+        return [(level + 2, asked[0]), (level + 1, _asking_thread()), (level, asked[1]), *self._above(task)]
+
+    def _above(self, task: Any) -> _Chain:
+        """The client's frames above a task: of the tasks that it comes from."""
+        chain: _Chain = []
+        for child, parent in self._lineage(task):
+            birth = self._births[child]
             if parent is None:
-                break
+                return [*chain, (1, _asking_thread()), *self._root()]
             frames = list(_suspended(_coroutine_of(parent)))[: birth.frames]
             chain.append((birth.level - 1, frames[::-1]))
-            birth = self._births.get(parent)
         return chain
+
+    def _lineage(self, task: Any) -> Iterator[tuple[Any, Any]]:
+        """Each task that this one comes from, behind the one that it has started; None for a thread that asked."""
+        while (birth := self._births.get(task)) is not None:
+            parent = None if birth.parent is None else birth.parent()
+            if birth.parent is not None and parent is None:
+                return
+            yield task, parent
+            if parent is None:
+                return
+            task = parent
+
+    def _spliced(self, chain: _Chain) -> tuple[_Chain, bool]:
+        """The chain of a server in this process, down from what asked for the request that it serves.
+
+        A server that does not run its tools in the asking task has one of its own, older than the request. What it
+        started for the request is below it; the loop in which it waits for requests is no layer of anybody.
+        """
+        task, served = _current_task(), self._being_served()
+        asking = None if served is None else served.task()
+        lineage = [] if task is None else list(self._lineage(task))
+        above = [task, *(parent for _, parent in lineage)]
+        if asking in above or any(root() in above for root in self._roots.values() if task is not None):
+            return chain, False
+        if served is None or asking is None:
+            return chain, False
+        younger = sum(1 for one in above if one is None or self._number(one) > served.number)
+        if not younger:
+            return chain, False
+        own = chain[: younger - 1 + (1 if task is None else len(chain) - len(self._above(task)))]
+        base = self._level(asking) + 1 - own[-1][0]
+        own = [(level + base, frames) for level, frames in own]
+        frames = list(_suspended(_coroutine_of(asking)))[::-1]
+        return [*own, (self._level(asking), frames), *self._above(asking)], True
+
+    def _being_served(self) -> _Served | None:
+        """The request that is being served for the running code, if there is just one that it can be."""
+        call = CALL.get()
+        found = [served for served in self._served if call is None or served.call == call]
+        return found[0] if len(found) == 1 else None
+
+    def _number(self, task: Any) -> int:
+        birth = self._births.get(task)
+        return 0 if birth is None else birth.number
 
     def _root(self) -> _Chain:
         """The task that the call of the running thread began in."""
@@ -199,11 +268,21 @@ class Stacks:
 
 @dataclass(frozen=True, slots=True)
 class _Birth:
-    """How a task came into being: by whom, how many frames of that one lay above it, and how deep it lies itself."""
+    """How a task came into being: by whom, how many frames of that one lay above it, how deep it lies, in what turn."""
 
     parent: weakref.ref[Any] | None
     frames: int
     level: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """A request that a server in this process works on: the task that waits, its call, and the tasks there were."""
+
+    task: weakref.ref[Any]
+    call: int | None
+    number: int
 
 
 _Chain = list[tuple[int, list[FrameType]]]
@@ -358,58 +437,3 @@ def _innermost_shared(before: set[FrameType], chain: _Chain, sure: bool) -> Loop
                 code = frame.f_code
                 return Loop(code.co_filename, frame.f_lineno, code.co_name, depth)
     return None
-
-
-class _Collector(logging.Handler):
-    """Writes down records from WARNING up, for one run at a time."""
-
-    now: Callable[[], float]
-    into: list[Log] | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self.into is not None and len(self.into) < _LOGS_MAX:
-            try:
-                message = record.getMessage()
-            except Exception as error:
-                message = f"{record.msg!r} ({type(error).__name__} while formatting)"
-            self.into.append(Log(self.now(), record.name, record.levelname, message))
-
-
-_spare = [_Collector(logging.WARNING)]
-"""Collectors that no run uses: to make one costs a run more than to use it."""
-
-
-class collected_logs:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
-    """Log records from WARNING up and Python warnings, while the block runs; none of them reaches the terminal.
-
-    Args:
-        now: The virtual clock, in seconds.
-    """
-
-    __slots__ = ("_collector", "_handlers", "_now", "_warnings")
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-
-    def __enter__(self) -> list[Log]:
-        logs: list[Log] = []
-        self._collector = _spare.pop() if _spare else _Collector(logging.WARNING)
-        self._collector.now, self._collector.into = self._now, logs
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("always")
-        warnings.showwarning = self._show
-        root = logging.getLogger()
-        self._handlers, root.handlers = root.handlers, [self._collector]
-        return logs
-
-    def __exit__(self, *_: object) -> None:
-        logging.getLogger().handlers = self._handlers
-        self._warnings.__exit__(None, None, None)
-        self._collector.into = None
-        del self._collector.now
-        _spare.append(self._collector)
-
-    def _show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if self._collector.into is not None:
-            self._collector.into.append(Log(self._now(), "warnings", category.__name__, str(message)))

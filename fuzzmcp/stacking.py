@@ -1,31 +1,27 @@
 """How retry layers multiply: each transient fault kept up for ever, and the mix of them that costs most.
 
-One layer alone is seen by one fault. Where layers retry different faults, only a mix makes them multiply; Hypothesis
-looks for the one that costs most requests. Pure but for the runs, which the caller drives.
+One layer alone is seen by one fault. Where layers retry different faults, only a mix makes them multiply. Who plays the
+faults is the caller's affair: the MCP server, or the HTTP backend below. Pure but for the runs, which the caller drives.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import cycle, islice
+from dataclasses import dataclass
 
-from fuzzmcp.case import Case
 from fuzzmcp.layers import Attempt, Layer, Stack, attempts_of, stack_of
+from fuzzmcp.mixes import RUNS, worst_mix
 from fuzzmcp.script import Script, ScriptError, Step
-from fuzzmcp.trace import Run
+from fuzzmcp.trace import Blocking, Outcome, Run
+from fuzzmcp.upstream.record import Exchange, Happened, operations
 
 TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")
 """What a client may well send again."""
-RUNS = 300
-"""Mixes that are tried at most, where nobody says otherwise."""
+TRANSIENT_HTTP = tuple(name for name in TRANSIENT if not name.startswith("rpc"))
+"""The same over plain HTTP, which knows no JSON-RPC."""
 _HINTED = ("429", "429(5)")
 """Two rate limits that name different waits: who waits as told waits for both."""
-_LONGEST = 24
-"""Steps that a mix is drawn of; it then begins anew, up to `_STEPS`."""
-_STEPS = 64
-_PATIENCE = 60
-"""Mixes, or a tenth of all if that is more, that may cost no more than the worst before them: then none is run."""
 _EPSILON = 1e-6
 
 
@@ -41,15 +37,17 @@ class CallCost:
         seconds: Virtual seconds from the first request to the end of the call.
         cut: The run was cut short, so that the call would have cost more.
         waits_for_ever: The call never ended, though nothing was left that could happen.
+        tool: The name of the tool, or the empty string where none is known.
     """
 
-    call: int
+    call: int | None
     title: str
     attempts: tuple[Attempt, ...]
     stack: Stack
     seconds: float
     cut: bool = False
     waits_for_ever: bool = False
+    tool: str = ""
 
     @property
     def requests(self) -> int:
@@ -64,11 +62,17 @@ class CallCost:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one script cost, call by call; none where the client sent no call at all."""
+    """What one script cost.
+
+    Attributes:
+        script: The script.
+        costs: Call by call, the requests to whoever played it; none where no request was sent at all.
+        below: What the client asked of its HTTP backend meanwhile, where it was the MCP server that played the script.
+    """
 
     script: Script
     costs: tuple[CallCost, ...]
-    played: bool = True
+    below: tuple[CallCost, ...] = ()
 
     @property
     def worst(self) -> CallCost | None:
@@ -140,17 +144,33 @@ def endless(fault: str) -> Script:
     return script
 
 
-def seen(run: Run) -> Seen:
-    """What each call of a run cost."""
+def seen(run: Run, exchanges: Sequence[Exchange] = ()) -> Seen:
+    """What each call of a run cost, where the MCP server played the script.
+
+    Args:
+        run: What happened.
+        exchanges: What the client asked of its HTTP backend meanwhile.
+    """
     numbers = dict.fromkeys(e.call for e in run.requests if e.method == "tools/call" and e.call is not None)
     costs = (_cost(run, call) for call in numbers if call >= 0)
-    return Seen(run.case.script, tuple(cost for cost in costs if cost.requests), bool(run.played))
+    return Seen(run.case.script, tuple(cost for cost in costs if cost.requests), _costs_over_http(run, exchanges))
+
+
+def seen_below(run: Run, script: Script, exchanges: Sequence[Exchange]) -> Seen:
+    """What each call of a run cost, where the HTTP backend played the script."""
+    return Seen(script, _costs_over_http(run, exchanges))
+
+
+def seen_alone(happened: Happened) -> Seen:
+    """What a function of an `Upstream` cost."""
+    (outcome,) = happened.outcomes
+    costs = _of_one_call(happened.requests, outcome, happened.idle, happened.stopped, happened.blocked)
+    return Seen(happened.script, tuple(costs))
 
 
 def _cost(run: Run, call: int) -> CallCost:
     attempts = attempts_of(run, call)
-    outcomes = {outcome.call: outcome for outcome in run.outcomes}
-    outcome = outcomes.get(0 if run.role == "agent" else call)
+    outcome = _outcome_of(run, call)
     unfinished = outcome is None or outcome.status == "unfinished"
     last = attempts[-1].ended if attempts else 0.0
     end = outcome.ended if outcome is not None and run.role == "client" else last
@@ -162,19 +182,79 @@ def _cost(run: Run, call: int) -> CallCost:
         round(max(end - attempts[0].at, 0.0), 6) if attempts else 0.0,
         cut=bool(run.stopped) or (unfinished and not run.idle),
         waits_for_ever=unfinished and run.idle,
+        tool=_tool(run, call),
     )
+
+
+def _outcome_of(run: Run, call: int | None) -> Outcome | None:
+    outcomes = {outcome.call: outcome for outcome in run.outcomes}
+    return outcomes.get(0 if run.role == "agent" or call is None else call)
 
 
 def _title(run: Run, call: int) -> str:
     if run.role == "client" and call < len(run.case.calls):
         return str(run.case.calls[call])
-    params = (run.requests_of(call)[0].frame or {}).get("params")
-    return str(params.get("name")) if isinstance(params, dict) else "the call"
+    return _tool(run, call) or "the call"
+
+
+def _tool(run: Run, call: int) -> str:
+    if run.role == "client" and call < len(run.case.calls):
+        return run.case.calls[call].tool
+    params = next(((request.frame or {}).get("params") for request in run.requests_of(call)), None)
+    return str(params.get("name")) if isinstance(params, dict) else ""
+
+
+def _costs_over_http(run: Run, exchanges: Sequence[Exchange]) -> tuple[CallCost, ...]:
+    """What the calls of a run, and what the client does beside them, asked of the HTTP backend."""
+    costs: list[CallCost] = []
+    for call in dict.fromkeys(exchange.call for exchange in exchanges):
+        if call is not None and call < 0:
+            continue  # the probe
+        named = call if run.role == "client" else None
+        costs += _of_one_call(
+            [exchange for exchange in exchanges if exchange.call == call],
+            _outcome_of(run, call), run.idle, run.stopped, run.blocked,
+            call_title="" if named is None else _title(run, named), tool="" if named is None else _tool(run, named),
+        )  # fmt: skip
+    return tuple(costs)
+
+
+def _of_one_call(
+    exchanges: Sequence[Exchange],
+    outcome: Outcome | None,
+    idle: bool,
+    stopped: str,
+    blocked: Sequence[Blocking],
+    call_title: str = "",
+    tool: str = "",
+) -> Iterator[CallCost]:
+    """What one call asked of the HTTP backend: each different request for itself, for only the same is sent again.
+
+    Whatever ended the call early, or never, befell what it had asked for last.
+    """
+    groups = operations(exchanges)
+    unfinished = outcome is None or outcome.status == "unfinished"
+    stuck = idle or any(one.seconds == math.inf for one in blocked)
+    for group in groups:
+        attempts = tuple(exchange.attempt for exchange in group)
+        first, last = group[0], group[-1]
+        at_the_end = last is exchanges[-1]
+        end = outcome.ended if outcome is not None and len(groups) == 1 else attempts[-1].ended
+        request = f"{first.method} {first.path}"
+        yield CallCost(
+            first.call,
+            f"{call_title} · {request}" if call_title else request,
+            attempts,
+            stack_of(attempts),
+            round(max(end - first.at, 0.0), 6),
+            cut=at_the_end and not stuck and (bool(stopped) or unfinished),
+            waits_for_ever=at_the_end and stuck and unfinished,
+            tool=tool,
+        )
 
 
 def explore(
-    drive: Callable[[Case], Run],
-    base: Case,
+    play: Callable[[Script], Seen],
     faults: Sequence[Script] = (),
     *,
     runs: int = RUNS,
@@ -183,9 +263,8 @@ def explore(
     """Keep each fault up for ever, look for the mix that costs most, and say what to do.
 
     Args:
-        drive: Drives a case.
-        base: The case without a script.
-        faults: Scripts of one endless fault each; the transient ones when empty.
+        play: Drives a script, and says what was seen.
+        faults: Scripts of one endless fault each; those of the MCP server that are transient when empty.
         runs: Mixes to try at most; 0 for none.
         seed: The same seed tries the same mixes.
     """
@@ -193,18 +272,17 @@ def explore(
 
     def measure(script: Script) -> Seen:
         if script not in known:
-            known[script] = seen(drive(replace(base, script=script)))
+            known[script] = play(script)
         return known[script]
 
     singles = tuple(measure(script) for script in faults or map(endless, TRANSIENT))
     retried = [single.script.steps[0] for single in singles if single.requests > 1]
-    mix = None
-    before = len(known)
+    mix, tried = None, 0
     if runs and len(retried) > 1 and not any(cost.cut for single in singles for cost in single.costs):
-        mix = _worst_mix(measure, retried, runs, seed)
-        if mix is not None and mix.requests <= max(single.requests for single in singles):
+        found, tried = worst_mix(lambda script: _weight(measure(script)), retried, runs, seed)
+        mix = measure(found)
+        if mix.requests <= max(single.requests for single in singles):
             mix = None
-    tried = len(known) - before
     worst = mix or max(singles, key=_weight)
     return Exploration(singles, mix, tried, _advice(measure, worst))
 
@@ -212,66 +290,6 @@ def explore(
 def _weight(found: Seen) -> tuple[int, bool]:
     worst = found.worst
     return (worst.requests, worst.cut) if worst else (0, False)
-
-
-# -- mixes -------------------------------------------------------------------------------------------------------------
-
-
-def _worst_mix(measure: Callable[[Script], Seen], steps: Sequence[Step], runs: int, seed: int) -> Seen | None:
-    """The mix that costs most of those that Hypothesis draws, with as few changes of fault as cost the same."""
-    from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
-    from hypothesis import seed as seeded
-    from hypothesis import strategies as st
-
-    best: Seen | None = None
-    tried, dull = set[Script](), 0
-    patience = max(_PATIENCE, runs // 10)
-
-    @seeded(seed)
-    @settings(
-        max_examples=runs, database=None, deadline=None, phases=[Phase.generate, Phase.target],
-        suppress_health_check=list(HealthCheck), verbosity=Verbosity.quiet,
-    )  # fmt: skip
-    @given(st.lists(st.sampled_from(range(len(steps))), min_size=1, max_size=_LONGEST))
-    def mixes(chosen: list[int]) -> None:
-        nonlocal best, dull
-        script = _mixed([steps[place] for place in chosen])
-        if script not in tried and dull >= patience:
-            return  # there is no public way to end the search early; what is not run costs little
-        tried.add(script)
-        found = measure(script)
-        dull += 1
-        if best is None or _weight(found) > _weight(best):
-            best, dull = found, 0
-        target(float(found.requests), label="requests of one call")
-
-    mixes()
-    return None if best is None else _simplest(measure, best)
-
-
-def _mixed(steps: Sequence[Step]) -> Script:
-    """The steps one after the other, again and again, and the last one for ever.
-
-    >>> str(_mixed(Script.parse("429,529").unrolled()))[:18]
-    '429,529,429,529,42'
-    """
-    once = [replace(step, count=1) for step in islice(cycle(steps), _STEPS)]
-    return Script((*once, replace(once[-1], count=None)))
-
-
-def _simplest(measure: Callable[[Script], Seen], best: Seen) -> Seen:
-    """The same cost, without the steps that no request takes, and with a neighbour's fault wherever that will do."""
-    steps = list(best.script.unrolled(_STEPS))[: best.requests]
-    shortest = measure(Script(tuple(steps)))
-    if len(steps) > _STEPS or _weight(shortest) < _weight(best):
-        return best
-    for place in range(1, len(steps)):
-        if steps[place] != steps[place - 1]:
-            simpler = [*steps[:place], steps[place - 1], *steps[place + 1 :]]
-            found = measure(Script(tuple(simpler)))
-            if _weight(found) >= _weight(shortest):
-                steps, shortest = simpler, found
-    return shortest
 
 
 # -- advice ------------------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fuzzmcp.faults import nearest
 
@@ -25,12 +26,14 @@ class Target:
     """The code under test.
 
     `role` is `client` when `function(server)` is an async context manager of a `call_tool` (fuzzmcp makes the calls),
-    `agent` when it is a coroutine (it makes its own calls).
+    `agent` when it is a coroutine (it makes its own calls). `backend` names its parameter that is annotated `Upstream`,
+    where it has one: it gets the HTTP backend of the run.
     """
 
     name: str
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
     role: Literal["client", "agent"]
+    backend: str | None = None
 
     @cached_property
     def file(self) -> str | None:
@@ -68,18 +71,61 @@ def _classified(function: Any, name: str | None) -> Target:
             f"{name} is no client: expected a function that takes the server, found {type(function).__name__}"
         )
     inner = inspect.unwrap(getattr(function, "func", function))
+    first, backend = _upstream_parameters(function)
+    if first:
+        raise TargetError(
+            f"{name} takes an Upstream: it calls a plain HTTP backend, and is no MCP client. "
+            f"'fuzzmcp stack {name}' shows its retries, fuzzmcp.upstream.run drives it in a test"
+        )
     if inspect.isasyncgenfunction(function):
         raise TargetError(f"{name} is an async generator: decorate it with @contextlib.asynccontextmanager")
     if inspect.iscoroutinefunction(inner):
-        return Target(name, function, "agent")
+        return Target(name, function, "agent", backend)
     if inspect.isasyncgenfunction(inner) or hasattr(inner, "__aenter__"):
-        return Target(name, function, "client")
+        return Target(name, function, "client", backend)
     if inspect.isfunction(inner) and not inner.__code__.co_argcount:
         raise TargetError(f"{name} takes no argument: a client is called with the server")
     raise TargetError(
         f"{name} is neither a client (an @asynccontextmanager function that yields call_tool) "
         "nor an agent (an async function)"
+        + ("; 'fuzzmcp stack' takes it for a function of an Upstream" if is_plain(function) else "")
     )
+
+
+def is_plain(function: Any) -> bool:
+    """Whether a callable is a function of an `Upstream` alone: its first parameter says so, or it is not async.
+
+    >>> def fetch(backend): ...
+    >>> async def agent(server): ...
+    >>> is_plain(fetch), is_plain(agent)
+    (True, False)
+    """
+    if not callable(function) or inspect.isclass(function):
+        return False
+    inner = inspect.unwrap(getattr(function, "func", function))
+    if _upstream_parameters(function)[0]:
+        return True
+    others = (inspect.isasyncgenfunction, inspect.iscoroutinefunction, inspect.isgeneratorfunction)
+    return inspect.isfunction(inner) and not any(of(inner) for of in others) and bool(inner.__code__.co_argcount)
+
+
+def _upstream_parameters(function: Any) -> tuple[bool, str | None]:
+    """Whether the first parameter is annotated `Upstream`, and else the name of the one that is."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False, None
+    named = [place for place, parameter in enumerate(parameters) if _is_upstream(parameter.annotation)]
+    return named[:1] == [0], parameters[named[0]].name if named and named[0] else None
+
+
+def _is_upstream(annotation: Any) -> bool:
+    """Whether an annotation, as text or as a type, is or allows `fuzzmcp.upstream.Upstream`: nothing is imported."""
+    if isinstance(annotation, str):
+        return re.search(r"\bUpstream\b", annotation) is not None
+    if isinstance(annotation, type):
+        return annotation.__name__ == "Upstream" and annotation.__module__.startswith("fuzzmcp.upstream")
+    return any(map(_is_upstream, get_args(annotation)))
 
 
 def load(text: str) -> Target:

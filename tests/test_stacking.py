@@ -255,7 +255,7 @@ def test_no_frame_outlives_its_run() -> None:
 def explored(call: Any, faults: tuple[str, ...] = (), runs: int = 0, contract: Contract | None = None) -> Exploration:
     target, promised = target_of(client(call)), contract or Contract()
     scripts = tuple(map(endless, faults))
-    return explore(lambda case: drive(case, target, promised.limits), case_of(), scripts, runs=runs)
+    return explore(lambda script: seen(drive(case_of(script), target, promised.limits)), scripts, runs=runs)
 
 
 def test_every_transient_fault_is_kept_up_for_ever() -> None:
@@ -270,12 +270,12 @@ def test_the_worst_mix_of_layers_that_retry_different_faults_is_found_within_200
     different = looping(4, looping(3, ask, only="rate"), only="overloaded")
     target = target_of(client(different))
 
-    def counted(case: Any) -> Any:
+    def counted(script: Script) -> Any:
         nonlocal runs
         runs += 1
-        return drive(case, target)
+        return seen(drive(case_of(script), target))
 
-    found = explore(counted, case_of(), tuple(map(endless, ("429", "529", "504"))), runs=1_900)
+    found = explore(counted, tuple(map(endless, ("429", "529", "504"))), runs=1_900)
     assert [one.requests for one in found.singles][:2] == [3, 4]
     assert found.mix is not None
     assert found.mix.requests == 12

@@ -41,9 +41,14 @@ class Job:
     quiet: bool
     subject: Subject
 
-    def drive(self, case: Case) -> Run:
-        """Drive a case against the client, as the contract bounds it."""
-        return drive(case, self.target, self.contract.limits, front=self.front, quiet=self.quiet)
+    def drive(self, case: Case, below: Any = None) -> Run:
+        """Drive a case against the client, as the contract bounds it.
+
+        Args:
+            case: The case.
+            below: The HTTP backend of the run, as `fuzzmcp.harness.drive` takes it.
+        """
+        return drive(case, self.target, self.contract.limits, front=self.front, below=below, quiet=self.quiet)
 
 
 def job_of(client: str, script: str, options: Mapping[str, Any], config: Config | None = None) -> Job:
@@ -80,6 +85,9 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             backend=options["backend"],
         )
     case = replace(case, schedule=options.get("schedule") or 0)
+    for tool in options["max_requests"].tools if options["max_requests"] else ():
+        if case.tool(tool) is None:
+            raise BadOption("--max-requests", unknown("tool", tool, [known.name for known in case.tools]))
     with contextlib.redirect_stdout(sys.stderr):
         target = load(client)
     subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options, config), bool(config.calls))
@@ -115,9 +123,15 @@ def promised(contract: Contract, options: Mapping[str, Any], config: Config) -> 
     Raises:
         BadOption: An option promises what no client can.
     """
-    given = {name: options[name] for name in ("deadline", "max_requests") if options[name] is not None}
+    given: dict[str, Any] = {} if options["deadline"] is None else {"deadline": options["deadline"]}
     if options["accept"]:
         given["accepts"] = options["accept"]
+    allowed = options["max_requests"]
+    if allowed and allowed.every is not None:
+        given["max_requests"] = allowed.every
+    if allowed and allowed.tools:
+        others = config.contract.get("max_requests_per_tool", contract.max_requests_per_tool)
+        given["max_requests_per_tool"] = {**others, **allowed.tools}
     try:
         return replace(contract, **{**config.contract, **given})
     except ValueError as error:
@@ -155,8 +169,8 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
         words += ["--tools", options["tools"]]
     if options["deadline"] is not None:
         words += ["--deadline", f"{options['deadline']:g}"]
-    if options["max_requests"] is not None:
-        words += ["--max-requests", str(options["max_requests"])]
+    for text in map(str, options["max_requests"].texts if options["max_requests"] else ()):
+        words += ["--max-requests", text]
     for name in options["accept"]:
         words += ["--accept", name]
     return tuple(words)

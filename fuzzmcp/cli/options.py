@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from fuzzmcp.cli.completion import complete_check, complete_file
-from fuzzmcp.cli.usage import Duration, OneOf
+from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
 from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
 from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS
 
@@ -75,7 +75,12 @@ def shared(command: F) -> F:
         ),
         click.option("--deadline", type=Duration(), help="Contract: virtual time within which every call settles."),
         click.option(
-            "--max-requests", type=click.IntRange(1), metavar="N", help="Contract: requests that one call may cost."
+            "--max-requests",
+            type=Requests(),
+            multiple=True,
+            metavar="N|TOOL=N",
+            callback=allowed,
+            help="Contract: requests that one call may cost; TOOL=N is for the calls of one tool. Repeatable.",
         ),
         click.option(
             "--accept",

@@ -28,12 +28,16 @@ class Wanted:
     option: str = "--report"
 
 
-def report_file(text: str) -> Wanted:
-    """What `--report KIND=FILE` asks for."""
+def report_file(text: str, kinds: Sequence[str] = KINDS, what: str = "kind of report") -> Wanted:
+    """What `--report KIND=FILE` asks for.
+
+    Raises:
+        BadOption: There is no such kind, or no file.
+    """
     kind, mark, file = text.partition("=")
-    if kind not in KINDS:
-        message = unknown("kind of report", kind, KINDS)
-        raise BadOption("--report", message + ("" if "did you mean" in message else f": one of {', '.join(KINDS)}"))
+    if kind not in kinds:
+        message = unknown(what, kind, kinds)
+        raise BadOption("--report", message + ("" if "did you mean" in message else f": one of {', '.join(kinds)}"))
     if not mark or not file:
         raise BadOption("--report", f"expected {kind}=FILE, or {kind}=- for stdout")
     return Wanted(kind, file)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from fuzzmcp.cli.options import client_argument, shared
-from fuzzmcp.cli.output import Wanted, found_writable, reserved_stdout, to_stdout, write_text
-from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, BadOption, unknown
+from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout, write_text
+from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
 
 KINDS = ("json", "html")
 _ELSEWHERE = ("check", "skip", "accept")
@@ -24,6 +24,11 @@ _ELSEWHERE = ("check", "skip", "accept")
     metavar="NAME",
     help="Keep this fault up for ever, as 429 or '504(style=json)'; repeatable.  [default: every transient one]",
 )
+@click.option(
+    "--upstream", is_flag=True,
+    help="Let the HTTP backend play the faults, not the MCP server: every fuzzmcp.upstream.Upstream without a script "
+    "that CLIENT, or the tools of a --tools server, ask. Goes without saying where CLIENT takes nothing but one.",
+)  # fmt: skip
 @click.option("--all", "all_in_full", is_flag=True, help="Show every fault in full, not only the worst.")
 @click.option(
     "--runs", type=click.IntRange(0), metavar="N", help="Mixes of these faults to try at most.  [default: 300]"
@@ -40,22 +45,24 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     Each transient fault is kept up for ever, and then mixes of them: layers that retry different faults multiply only
     under a mix. What is printed: the requests that one call costs, and each layer with its factor and its waits.
 
+    CLIENT may also be a function, sync or async, of the HTTP backend that it calls: its parameter is annotated
+    fuzzmcp.upstream.Upstream. Then the same faults are plain HTTP.
+
     Exit codes: 0; 1 with --max-requests where a call costs more; 2 bad usage; 3 the client could not be run.
     """
-    wanted = found_writable([_report_file(text) for text in options["reports"]])
+    wanted = found_writable([report_file(text, KINDS, "kind of stack report") for text in options["reports"]])
     with reserved_stdout(to_stdout(wanted)) as stdout:
-        from fuzzmcp.cli.job import job_of
+        from fuzzmcp.cli.playing import player_of
         from fuzzmcp.report import terminal
         from fuzzmcp.report.stack import StackReport, show_stack
-        from fuzzmcp.search.opening import prove
         from fuzzmcp.stacking import RUNS, endless, explore
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
-        limit = options["max_requests"]
-        job = job_of(client, "", {**dict.fromkeys(_ELSEWHERE, ()), **options, "max_requests": None})
-        prove(job.drive(job.case))
-        found = explore(job.drive, job.case, scripts, runs=RUNS if runs is None else runs, seed=seed)
-        report = StackReport(job.subject, job.case, found, limit)
+        player = player_of(client, scripts, {**dict.fromkeys(_ELSEWHERE, ()), **options})
+        player.prove()
+        scripts = scripts or tuple(map(endless, player.transient))
+        found = explore(player.play, scripts, runs=RUNS if runs is None else runs, seed=seed)
+        report = StackReport(player.setting, found, options["max_requests"])
         show_stack(report, terminal.stdout(), all_in_full=all_in_full)
         for place in wanted:
             write_text(_written(report, place.kind), place, stdout)
@@ -65,16 +72,10 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
 stack.params = [parameter for parameter in stack.params if parameter.name not in _ELSEWHERE]
 for parameter in stack.params:
     if isinstance(parameter, click.Option) and parameter.name == "max_requests":
-        parameter.help = "Fail, with exit code 1, when a call costs more requests than this."
-
-
-def _report_file(text: str) -> Wanted:
-    kind, mark, file = text.partition("=")
-    if kind not in KINDS:
-        raise BadOption("--report", unknown("kind of stack report", kind, KINDS) + f": one of {', '.join(KINDS)}")
-    if not mark or not file:
-        raise BadOption("--report", f"expected {kind}=FILE, or {kind}=- for stdout")
-    return Wanted(kind, file)
+        parameter.help = (
+            "Fail, with exit code 1, when a call costs more requests than this; TOOL=N for the calls of one tool. "
+            "Repeatable."
+        )
 
 
 def _written(report: Any, kind: str) -> str:

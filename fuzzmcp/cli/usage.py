@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from fuzzmcp.allowed import Allowed
 from fuzzmcp.cli.completion import offered
 from fuzzmcp.config import seconds_of
 from fuzzmcp.faults import nearest
@@ -144,6 +145,30 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
             return seconds_of(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Requests(click.ParamType):  # type: ignore[type-arg]
+    """A number of requests, or TOOL=N."""
+
+    name = "requests"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        tool, mark, number = str(value).rpartition("=")
+        if mark and not tool.strip():
+            self.fail(f"expected TOOL=N, found '{value}'", param, ctx)
+        if not number.strip().isdecimal():
+            self.fail(f"expected a number, or TOOL=N, found '{value}'", param, ctx)
+        if int(number) < 1:
+            self.fail(f"{number.strip()} is not in the range x>=1", param, ctx)
+        return tool.strip(), int(number)
+
+
+def allowed(_: click.Context, __: click.Parameter, value: tuple[tuple[str, int], ...]) -> Allowed:
+    """All values of `--max-requests` as one; of two for the same the last one counts."""
+    found = dict(value)
+    return Allowed(found.pop("", None), found)
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]

@@ -11,12 +11,11 @@ from rich.text import Text
 
 from fuzzmcp.report.model import Report, SavedFinding, Subject
 from fuzzmcp.report.telling import FIRST, LAST, deed, last_evidence, telling, what, where
-from fuzzmcp.report.terminal import print_table
+from fuzzmcp.report.terminal import WIDTH_MAX, hanging, heading, labelled, print_table
 from fuzzmcp.report.text import harmless
 from fuzzmcp.report.timeline import Moment, folded
 from fuzzmcp.report.words import about, facts, hints, qualities, reactions, setting
 
-_WIDTH_MAX = 120
 _ARROWS = {"->": "→", "<-": "←", "": " "}
 
 
@@ -42,15 +41,7 @@ def show_report(report: Report, console: Console) -> None:
 
 def show_header(subject: Subject, *parts: str, console: Console) -> None:
     """Print who was tested, and how."""
-    pieces = ["fuzzmcp", subject.client, f"mcp {subject.mcp}", *parts]
-    line = ""
-    for piece in map(harmless, pieces):
-        if line and cell_len(f"{line} · {piece}") > console.width:
-            console.print(Text(line, "bold"), soft_wrap=True)
-            line = "        " + piece
-        else:
-            line = f"{line} · {piece}" if line else piece
-    console.print(Text(line, "bold"), soft_wrap=True)
+    heading(("fuzzmcp", subject.client, f"mcp {subject.mcp}", *parts), console)
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -88,28 +79,14 @@ def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False
 def _show_title(finding: SavedFinding, name: str, label: int, console: Console) -> None:
     flags, message = " · ".join(qualities(finding)), harmless(finding.message)
     style = "bold" if finding.known else "bold red"
-    room = min(console.width, _WIDTH_MAX) - label - cell_len(message) - len(flags)
+    room = min(console.width, WIDTH_MAX) - label - cell_len(message) - len(flags)
     if room >= 3 or not flags:
         head = Text(name, style).append(" " * (label - cell_len(name)))
         line = Text.assemble(head, message, " " * room if flags else "", (flags, "dim"))
         console.print(line, soft_wrap=room >= 0)
         return
-    _hanging(Text(name, style), label, Text(message), console)
+    hanging(Text(name, style), label, Text(message), console)
     console.print(Text(" " * label + flags, "dim"), soft_wrap=True)
-
-
-def labelled(label: str, text: str, console: Console) -> None:
-    """Print a short bold label, and text that wraps beside it."""
-    _hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
-
-
-def _hanging(label: Text, width: int, text: Text, console: Console) -> None:
-    """A label, and text that wraps beside it."""
-    for place, line in enumerate(text.wrap(console, max(min(console.width, _WIDTH_MAX) - width, 20))):
-        line.rstrip()
-        head = label if place == 0 else Text()
-        head.append(" " * (width - head.cell_len))
-        console.print(head.append_text(line), soft_wrap=True)
 
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
@@ -127,7 +104,7 @@ def show_timeline(moments: Sequence[Moment], console: Console, *, whole: bool = 
     shown = tuple(moments) if whole else folded(telling(moments), FIRST, LAST)
     last = last_evidence(shown)
     rows = [(moment, what(moment, one_call), where(moment)) for moment in shown]
-    wide = min(console.width, _WIDTH_MAX)
+    wide = min(console.width, WIDTH_MAX)
     clock = max((len(f"{m.at:,.3f}") for m in shown), default=0) + 3
     head = clock + 5
     sites = max((cell_len(place) for _, _, place in rows), default=0)

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from fuzzmcp.checks import HELD, Violation
 from fuzzmcp.redact import redacted_case, redacted_text
-from fuzzmcp.report.console import labelled, show_finding, show_header, show_timeline
+from fuzzmcp.report.console import show_finding, show_header, show_timeline
 from fuzzmcp.report.model import Subject, violated
+from fuzzmcp.report.terminal import labelled
 from fuzzmcp.report.text import counted, harmless, one_line
 from fuzzmcp.report.timeline import ending, timeline
 from fuzzmcp.trace import PROBE, Outcome, Run

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from fuzzmcp import __version__
-from fuzzmcp.case import Case
+from fuzzmcp.allowed import Allowed
 from fuzzmcp.layers import Layer
 from fuzzmcp.redact import redacted_text
-from fuzzmcp.report.console import labelled, show_header
-from fuzzmcp.report.model import Subject
+from fuzzmcp.report.terminal import heading, labelled
 from fuzzmcp.report.text import counted, harmless, one_line, path_of
 from fuzzmcp.stacking import CallCost, Exploration, Seen
 
@@ -24,35 +23,66 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class StackReport:
-    """What `fuzzmcp stack` says: the exploration, of whom, and how many requests a call may cost (None: any number)."""
+class Setting:
+    """Who was explored, and how.
 
-    subject: Subject
-    case: Case
+    Attributes:
+        client: As it was named on the command line.
+        backend: asyncio or trio.
+        mcp: The version of the SDK; the empty string where no MCP is spoken.
+        protocol: The version of MCP that the server speaks; the empty string where none is spoken.
+        http: Whether the HTTP backend played the faults.
+    """
+
+    client: str
+    backend: str
+    mcp: str = ""
+    protocol: str = ""
+    http: bool = False
+
+    @property
+    def how(self) -> str:
+        """`2025-11-25 over memory, asyncio`, or `plain HTTP, asyncio`."""
+        if not self.protocol:
+            return f"plain HTTP, {self.backend}"
+        return f"{self.protocol} over memory, {self.backend}" + (", faults over HTTP" if self.http else "")
+
+
+@dataclass(frozen=True)
+class StackReport:
+    """What `fuzzmcp stack` says: the exploration, of whom, and how many requests a call may cost."""
+
+    setting: Setting
     found: Exploration
-    limit: int | None = None
+    allowed: Allowed = Allowed()
 
     @property
     def over(self) -> tuple[tuple[Seen, CallCost], ...]:
         """The calls that cost more than they may, with the script."""
-        if self.limit is None:
-            return ()
-        return tuple(
-            (seen, cost) for seen in self.found.all for cost in seen.costs if cost.requests + cost.cut > self.limit
-        )
+        return tuple((seen, cost) for seen in self.found.all for cost in seen.costs if self.is_over(cost))
+
+    def is_over(self, cost: CallCost) -> bool:
+        """Whether a call costs more than it may."""
+        most = self.allowed.of(cost.tool)
+        return most is not None and cost.requests + cost.cut > most
 
     def as_json(self) -> dict[str, Any]:
-        """The report as data: `scripts` are the single faults, then the mix if there is one."""
+        """The report as data: `scripts` are the single faults, then the mix if there is one.
+
+        `mcp` and `protocol` are null for a function of an `Upstream`. `requests` says who was asked: `mcp` or `http`.
+        """
         return {
             "version": VERSION,
             "fuzzmcp": __version__,
             "kind": "stack",
-            "client": self.subject.client,
-            "mcp": self.subject.mcp,
-            "protocol": self.case.protocol,
-            "backend": self.case.backend,
+            "client": self.setting.client,
+            "mcp": self.setting.mcp or None,
+            "protocol": self.setting.protocol or None,
+            "backend": self.setting.backend,
+            "requests": "http" if self.setting.http else "mcp",
             "mixes_tried": self.found.tried,
-            "max_requests": self.limit,
+            "max_requests": self.allowed.every,
+            "max_requests_per_tool": dict(self.allowed.tools),
             "over": len(self.over),
             "worst": str(self.found.worst.script),
             "scripts": [_script_json(seen, seen is self.found.mix) for seen in self.found.all],
@@ -70,7 +100,8 @@ class StackReport:
 
 
 def _script_json(seen: Seen, mix: bool) -> dict[str, Any]:
-    return {"faults": str(seen.script), "mix": mix, "calls": [_call_json(cost) for cost in seen.costs]}
+    below = {"http": [_call_json(cost) for cost in seen.below]} if seen.below else {}
+    return {"faults": str(seen.script), "mix": mix, "calls": [_call_json(cost) for cost in seen.costs]} | below
 
 
 def _call_json(cost: CallCost) -> dict[str, Any]:
@@ -111,8 +142,9 @@ def show_stack(report: StackReport, console: Console, *, all_in_full: bool = Fal
         console: Where to.
         all_in_full: Print every script in full.
     """
-    found, case = report.found, report.case
-    show_header(report.subject, f"{case.protocol} over {case.transport}, {case.backend}", console=console)
+    found, setting = report.found, report.setting
+    sdk = (f"mcp {setting.mcp}",) if setting.mcp else ()
+    heading(("fuzzmcp", setting.client, *sdk, setting.how), console)
     width = max((len(str(seen.script)) for seen in found.singles), default=0)
     for seen in found.singles:
         if all_in_full:
@@ -136,19 +168,25 @@ def _show_in_full(seen: Seen, console: Console) -> None:
     if not seen.costs:
         console.print(Text("   " + summary(seen)), soft_wrap=True)
     for cost in seen.costs:
-        title = one_line(redacted_text(cost.title))
-        console.print(Text(f"{title}   {cost.said} in {cost.seconds:g} s{_ending(cost)}"), soft_wrap=True)
-        for depth, layer in enumerate(cost.stack.layers):
-            lead = "   " + "   " * depth + ("" if depth == 0 else "over ")
-            console.print(Text(harmless(f"{lead}{layer}")), soft_wrap=True)
-        console.print(Text("   " + sum_of(cost)), soft_wrap=True)
+        _show_cost(cost, "", console)
+    for cost in seen.below:
+        _show_cost(cost, "   meanwhile over HTTP: ", console)
+
+
+def _show_cost(cost: CallCost, lead: str, console: Console) -> None:
+    title, indent = one_line(redacted_text(cost.title)), "   " * (2 if lead else 1)
+    console.print(Text(f"{lead}{title}   {cost.said} in {cost.seconds:g} s{_ending(cost)}"), soft_wrap=True)
+    for depth, layer in enumerate(cost.stack.layers):
+        over = "   " * depth + ("" if depth == 0 else "over ")
+        console.print(Text(harmless(f"{indent}{over}{layer}")), soft_wrap=True)
+    console.print(Text(indent + sum_of(cost)), soft_wrap=True)
 
 
 def summary(seen: Seen) -> str:
     """What a script cost, on one line: the worst call's layers."""
     cost = seen.worst
     if cost is None:
-        return "no call was sent"
+        return "no request was sent" + ("; over HTTP there were: try --upstream" if seen.below else "")
     layers = f": {cost.stack}" if cost.stack.layers else ": nothing is sent again"
     return f"{cost.said} in {cost.seconds:g} s{_ending(cost)}{layers}"
 
@@ -207,11 +245,14 @@ def verdict(report: StackReport) -> str:
     """The last line."""
     worst = report.found.worst.worst
     if worst is None:
-        return "no call was sent"
+        return summary(report.found.worst)
     layers = counted(len(worst.stack.layers), "layer") if worst.stack.layers else "no retry"
     said = f"at most {worst.said} for one call · {layers}".replace("at most more", "more")
-    if report.limit is None:
+    if not report.allowed:
         return said
-    if report.over:
-        return f"{said} · over the {report.limit:,} that --max-requests allows"
-    return f"{said} · within the {report.limit:,} that --max-requests allows"
+    if not report.over:
+        most = report.allowed.of(worst.tool)
+        return f"{said} · within " + ("what" if most is None else f"the {most:,} that") + " --max-requests allows"
+    cost = max((cost for _, cost in report.over), key=lambda cost: (cost is worst, cost.requests))
+    most = f"the {report.allowed.of(cost.tool):,} that --max-requests allows"
+    return f"{said} · over {most}" if cost is worst else f"{said} · {cost.tool} with {cost.said} is over {most}"

@@ -33,9 +33,9 @@ _OWN_STYLE = """
 
 def page(report: StackReport) -> str:
     """The report as one page of HTML in UTF-8; the same report gives the same page."""
-    subject, found = report.subject, report.found
+    found = report.found
     last = verdict(report)
-    title = f"{last} · {subject.client} · fuzzmcp"
+    title = f"{last} · {report.setting.client} · fuzzmcp"
     others = [seen for seen in found.all if seen is not found.worst]
     told = [E("li", text) for text in advice(report)]
     main = E(
@@ -49,7 +49,7 @@ def page(report: StackReport) -> str:
         "body",
         E("a", "Skip to what costs most", href="#worst", class_="skip"),
         E("header", E("p", "fuzzmcp", class_="brand"),
-          E("h1", last[:1].upper() + last[1:], " in ", E("code", subject.client)), _facts(report)),
+          E("h1", last[:1].upper() + last[1:], " in ", E("code", report.setting.client)), _facts(report)),
         main,
         E("footer", E("p", "Made by fuzzmcp stack. Seconds are virtual.")),
     )  # fmt: skip
@@ -57,11 +57,12 @@ def page(report: StackReport) -> str:
 
 
 def _facts(report: StackReport) -> Element:
+    setting, allowed = report.setting, report.allowed
     named = {
-        "SDK": f"mcp {report.subject.mcp}",
-        "protocol": f"{report.case.protocol} over {report.case.transport}, {report.case.backend}",
+        **({"SDK": f"mcp {setting.mcp}"} if setting.mcp else {}),
+        "protocol": setting.how,
         "mixes tried": f"{report.found.tried:,}",
-        "a call may cost": "any number" if report.limit is None else f"{report.limit:,}",
+        "a call may cost": ", ".join(allowed.texts) or "any number",
     }
     return facts(named)
 
@@ -75,7 +76,11 @@ def _script(seen: Seen) -> list[Child]:
     parts: list[Child] = [E("p", E("code", f"FAULTS={seen.script}", class_="script"))]
     for cost in seen.costs:
         parts += _call(cost)
-    return parts if seen.costs else [*parts, E("p", summary(seen))]
+    if not seen.costs:
+        parts.append(E("p", summary(seen)))
+    for cost in seen.below:
+        parts += [E("p", "Meanwhile over HTTP:"), *_call(cost)]
+    return parts
 
 
 def _call(cost: CallCost) -> Iterator[Child]:

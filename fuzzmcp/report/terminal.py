@@ -1,14 +1,21 @@
-"""The terminal: consoles that cannot fail on a character, and tables without trailing blanks."""
+"""The terminal: consoles that cannot fail on a character, and what is printed the same way everywhere."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from fuzzmcp.report.text import harmless
+
+WIDTH_MAX = 120
+"""Columns that text is wrapped to at most."""
 _WIDTH_PIPED = 110
 
 
@@ -33,3 +40,29 @@ def print_table(table: Table, console: Console) -> None:
     with console.capture() as captured:
         console.print(table)
     console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def heading(pieces: Sequence[str], console: Console) -> None:
+    """Print who was tested, and how: pieces with dots between them, over several lines where one is too short."""
+    line = ""
+    for piece in map(harmless, pieces):
+        if line and cell_len(f"{line} · {piece}") > console.width:
+            console.print(Text(line, "bold"), soft_wrap=True)
+            line = "        " + piece
+        else:
+            line = f"{line} · {piece}" if line else piece
+    console.print(Text(line, "bold"), soft_wrap=True)
+
+
+def labelled(label: str, text: str, console: Console) -> None:
+    """Print a short bold label, and text that wraps beside it."""
+    hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
+
+
+def hanging(label: Text, width: int, text: Text, console: Console) -> None:
+    """Print a label, and text that wraps beside it."""
+    for place, line in enumerate(text.wrap(console, max(min(console.width, WIDTH_MAX) - width, 20))):
+        line.rstrip()
+        head = label if place == 0 else Text()
+        head.append(" " * (width - head.cell_len))
+        console.print(head.append_text(line), soft_wrap=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fuzzmcp import tools as catalogue
 from fuzzmcp.clock import VirtualClock
-from fuzzmcp.observe import collected_logs
+from fuzzmcp.logs import collected_logs
 
 
 class FrontError(Exception):

@@ -202,6 +202,13 @@ class MemoryWire:
         """The same for a client without the SDK: every item is a line of text, one JSON text each, as over stdio."""
         return self._connected(LINES)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Whatever else is asked for is not here: say what this is to somebody who expected the other thing."""
+        hint = ""
+        if name in ("transport", "adapter"):
+            hint = ": a function of an HTTP backend says so by its parameter's annotation, as 'backend: Upstream'"
+        raise AttributeError(f"the server has no '{name}', but connect() and lines(){hint}")
+
     @asynccontextmanager
     async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
         connection = self._fake.connect()
@@ -256,7 +263,10 @@ class MemoryWire:
         ticket, result = None, None
         if self._ask is not None and isinstance(frame, dict) and frame.get("method") == "tools/call":
             ticket = self._fake.take(frame)
-            result = await self._ask(frame.get("params") or {}) if ticket.wants_ok else None
+            if ticket.wants_ok:
+                context = CALL.get()
+                with self._stacks.serving(self._call(frame) if context is None else context):
+                    result = await self._ask(frame.get("params") or {})
         for delivery in self._fake.receive(frame, now, connection, result, ticket):
             self._due[id(delivery)] = delivery
             if delivery.at <= now:

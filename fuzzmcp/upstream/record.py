@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -54,6 +54,8 @@ class Exchange:
         ended: Virtual second at which the answer came, or the client gave up; None while it waits.
         failure: Why no answer came: `timed out` (by the client's own limit), `closed` (by the server), or the name of
             what else ended the wait, such as `CancelledError`; otherwise the empty string.
+        operation: What it asked for, among the different things that its call asked for: requests with the same method,
+            URL and body have the same number, from 0.
     """
 
     at: float
@@ -68,6 +70,7 @@ class Exchange:
     hint: float | None = None
     ended: float | None = None
     failure: str = ""
+    operation: int = 0
 
     @property
     def attempt(self) -> Attempt:
@@ -132,8 +135,13 @@ class Happened:
         return waits(self.requests_of(call))
 
     def stack_of(self, call: int | None = 0) -> Stack:
-        """The layers that sent the requests of one call, outermost first."""
-        return stack_of([e.attempt for e in self.requests_of(call)])
+        """The layers that sent the requests of one call, outermost first.
+
+        Of a call that asked for several different things: those of the one that cost most, for only the same request
+        can have been sent again.
+        """
+        most = max(operations(self.requests_of(call)), key=len, default=())
+        return stack_of([e.attempt for e in most])
 
     def lines(self) -> list[str]:
         """The run as text, one request a line: the same bytes for the same script and function."""
@@ -141,6 +149,14 @@ class Happened:
         tail = [f"outcome {outcome.call}: {outcome}" for outcome in self.outcomes]
         tail += [f"blocked {b.seconds:g} s at {b.at:g}: {b.where}" for b in self.blocked]
         return head + [str(exchange) for exchange in self.requests] + tail + [f"ended {self.ended:g} idle={self.idle}"]
+
+
+def operations(exchanges: Iterable[Exchange]) -> list[tuple[Exchange, ...]]:
+    """The requests, apart by their call and by what they asked for, in the order of the first of each."""
+    found: dict[tuple[int | None, int], list[Exchange]] = {}
+    for exchange in exchanges:
+        found.setdefault((exchange.call, exchange.operation), []).append(exchange)
+    return list(map(tuple, found.values()))
 
 
 def waits(exchanges: tuple[Exchange, ...]) -> tuple[float, ...]:

@@ -57,6 +57,9 @@ class _Pending:
 class Upstream:
     """A plain HTTP API that plays a script. The i-th request takes the i-th `call` step; past the end all is `ok`.
 
+    One without a script plays that of the run in which it is asked, where `fuzzmcp stack --upstream` gives it one: so a
+    client that keeps an upstream for its backend, or a server object whose tools do, can be explored as it is.
+
     It answers `ok`, `error` (400), `429` and `429cap` (429), `504`, `529`, `truncated`, `hang` and `close`, each with
     `@seconds` and `*`, and keeps `block(SECONDS)`. What HTTP cannot carry is in `undelivered`; its request gets `ok`.
 
@@ -117,6 +120,10 @@ class Upstream:
 
         return adapter(self, options)
 
+    def playing(self, script: Script) -> Upstream:
+        """Another one that answers in the same way, plays `script`, and was asked for nothing yet."""
+        return Upstream(script, ok=self._ok, hints=self._hints)
+
     # -- what was seen ---------------------------------------------------------------------------------------------
 
     @property
@@ -148,13 +155,16 @@ class Upstream:
             waiting.meet(place)
         session, now = session_of(place.timeline), place.timeline.now()
         call = session.call_now()
-        site, loop = session.take(call, depth=3)
+        with self._lock:
+            operation = session.operation(call, method, url, body)
+        site, loop = session.take(call, 3, operation)
         with self._lock:
             number = len(self._requests) + 1
-            step = self._take(number - 1)
+            step = self._take(number - 1, session)
             answer = OK if answers.why_undeliverable(step.answer) else step.answer
             path = urlsplit(url).path or "/"
-            self._requests.append(Exchange(now, number, method, path, call, answer, site, loop))
+            self._requests.append(Exchange(now, number, method, path, call, answer, site, loop, operation=operation))
+            session.exchanges.append(lambda: self._requests[number - 1])
             self._obey(step, now)
             session.sent += 1
         late = answer.at if isinstance(answer.at, (int, float)) else 0.0
@@ -174,7 +184,7 @@ class Upstream:
         """
         with _Ending(self, pending):
             if pending.session.spent:
-                pending.place.timeline.fail(BudgetSpent(pending.session.budget or 0))
+                pending.session.stop(pending.place.timeline)
                 await waiting.sleep_until(pending.place, math.inf)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
@@ -193,10 +203,13 @@ class Upstream:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _take(self, index: int) -> Step:
-        place, step = self.script.step_for("call", index)
-        if place is not None:
-            self._reached.add(place)
+    def _take(self, index: int, session: Session) -> Step:
+        if not self.script.steps and session.script is not None:
+            _, step = session.step()
+        else:
+            place, step = self.script.step_for("call", index)
+            if place is not None:
+                self._reached.add(place)
         self._undelivered += [why for action in step.actions if (why := answers.why_undeliverable(action))]
         return step
 
@@ -236,10 +249,12 @@ class Upstream:
         return self._ok(request) if callable(self._ok) else self._ok
 
     def _stop_blocking(self, pending: _Pending) -> None:
-        spent, place = BudgetSpent(pending.session.budget or 0), pending.place
+        session, place = pending.session, pending.place
         if place.worker is None:
-            raise LoopStalled(str(spent))
-        place.timeline.post(place.timeline.fail, spent)
+            if session.on_spent is not None:
+                session.on_spent()
+            raise LoopStalled(str(BudgetSpent(session.budget or 0)))
+        place.timeline.post(session.stop, place.timeline)
         waiting.block_until(place, math.inf, pending.site)
 
     def _note(self, pending: _Pending, **facts: Any) -> None:

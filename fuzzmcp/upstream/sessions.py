@@ -1,17 +1,21 @@
-"""Whose time it is: each run has one session here, with the stacks of its requests and what is left of its budget."""
+"""Whose time it is: each run has one session here, with its script, its requests and what is left of its budget."""
 
 from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import get_ident
+from typing import Any
 
 from fuzzmcp.clock.asyncio_loop import AsyncioRun
 from fuzzmcp.clock.places import Place, here
 from fuzzmcp.clock.timeline import Timeline
 from fuzzmcp.observe import CALL, STACKS, Stacks
+from fuzzmcp.script import Script, Step
 from fuzzmcp.trace import Loop, Site
+from fuzzmcp.upstream.record import Exchange
 
 
 class NoVirtualTime(RuntimeError):
@@ -39,21 +43,51 @@ class Session:
         stacks: Takes the client's code locations.
         call: The call of a request whose context names none, as in the threads of a pool.
         budget: Requests that may be sent; None leaves that to whoever drives the run.
+        script: What an upstream plays here that has no script of its own.
+        sure: Whether code whose context names no call works for `call` all the same.
+        on_spent: What ends the run when the budget is spent; the run fails with `BudgetSpent` when None.
     """
 
     stacks: Stacks = field(default_factory=Stacks)
     call: int | None = None
     budget: int | None = None
+    script: Script | None = None
+    sure: bool = True
+    on_spent: Callable[[], None] | None = None
     sent: int = 0
+    exchanges: list[Callable[[], Exchange]] = field(default_factory=list)
+    _taken: int = 0
+    _operations: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def step(self) -> tuple[int | None, Step]:
+        """The next step of the run's own script, and its place there."""
+        place, step = (self.script or Script()).step_for("call", self._taken)
+        self._taken += 1
+        return place, step
 
     def call_now(self) -> int | None:
         """The call that the running code works for."""
         call = CALL.get()
+        if call is None:
+            call = self.stacks.call_served()
         return self.call if call is None else call
 
-    def take(self, call: int | None, depth: int) -> tuple[Site | None, Loop | None]:
+    def operation(self, call: int | None, *asked: Any) -> int:
+        """The number of what a request asks for, among the different things that its call has asked for."""
+        known = [key for key in self._operations if key[0] == call]
+        return self._operations.setdefault((call, *asked), len(known))
+
+    def take(self, call: int | None, depth: int, operation: int = 0) -> tuple[Site | None, Loop | None]:
         """What `Stacks.take` says of a request. The MCP requests of the same call are counted apart from it."""
-        return self.stacks.take(None if call is None else ("http", call), depth + 1)
+        key = None if call is None else ("http", call, operation)
+        return self.stacks.take(key, depth + 1, sure=self.sure or CALL.get() is not None)
+
+    def stop(self, timeline: Timeline) -> None:
+        """End the run, as its budget is spent; on the loop's thread."""
+        if self.on_spent is None:
+            timeline.fail(BudgetSpent(self.budget or 0))
+        else:
+            self.on_spent()
 
     def end(self) -> None:
         """Let go of the client's frames."""
