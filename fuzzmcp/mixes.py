@@ -1,4 +1,4 @@
-"""The mix of faults that costs most: drawn by Hypothesis, which climbs by `target()`, and then made as plain as it gets.
+"""The mix of faults that costs most: drawn by Hypothesis, which climbs by `target()`, and then made plain.
 
 Pure but for the runs behind `cost`, which the caller drives.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle, islice
 
@@ -26,7 +26,7 @@ Cost = tuple[int, bool]
 
 
 class _Enough(Exception):
-    """Ends the search: Hypothesis generates nothing more behind a failure, and without its shrinking phase that is all."""
+    """Ends the search: without its shrinking phase, a failure is the last that Hypothesis generates."""
 
 
 def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, seed: int) -> tuple[Script, int]:
@@ -80,10 +80,8 @@ def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, 
             best, dull = places, 0
         target(float(costs[places][0]), label="requests of one call")
 
-    try:
+    with suppress(_Enough):
         mixes()
-    except _Enough:
-        pass
     tried = len(costs)
     best, most = _climbed(lambda places: cost(script(places, endless=True)), best, costs[best], range(len(steps)))
     plainer = _plainest(lambda places: cost(script(places)), best[: most[0]], most)

@@ -1,7 +1,8 @@
 """How retry layers multiply: each transient fault kept up for ever, and the mix of them that costs most.
 
-One layer alone is seen by one fault. Where layers retry different faults, only a mix makes them multiply. Who plays the
-faults is the caller's affair: the MCP server, or the HTTP backend below. Pure but for the runs, which the caller drives.
+One layer alone is seen by one fault. Where layers retry different faults, only a mix makes them multiply. Who plays
+the faults, the MCP server or the HTTP backend below, is the affair of the caller, which drives the runs; all else here
+is pure.
 """
 
 from __future__ import annotations
@@ -215,6 +216,7 @@ def _costs_over_http(run: Run, exchanges: Sequence[Exchange]) -> tuple[CallCost,
             [exchange for exchange in exchanges if exchange.call == call],
             _outcome_of(run, call), run.idle, run.stopped, run.blocked,
             call_title="" if named is None else _title(run, named), tool="" if named is None else _tool(run, named),
+            whole=named is not None,
         )  # fmt: skip
     return tuple(costs)
 
@@ -227,6 +229,7 @@ def _of_one_call(
     blocked: Sequence[Blocking],
     call_title: str = "",
     tool: str = "",
+    whole: bool = True,
 ) -> Iterator[CallCost]:
     """What one call asked of the HTTP backend: each different request for itself, for only the same is sent again.
 
@@ -239,7 +242,7 @@ def _of_one_call(
         attempts = tuple(exchange.attempt for exchange in group)
         first, last = group[0], group[-1]
         at_the_end = last is exchanges[-1]
-        end = outcome.ended if outcome is not None and len(groups) == 1 else attempts[-1].ended
+        end = outcome.ended if outcome is not None and whole and len(groups) == 1 else attempts[-1].ended
         request = f"{first.method} {first.path}"
         yield CallCost(
             first.call,

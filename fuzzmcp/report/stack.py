@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
@@ -54,7 +54,7 @@ class StackReport:
 
     setting: Setting
     found: Exploration
-    allowed: Allowed = Allowed()
+    allowed: Allowed = field(default_factory=Allowed)
 
     @property
     def over(self) -> tuple[tuple[Seen, CallCost], ...]:
