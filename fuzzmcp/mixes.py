@@ -29,7 +29,9 @@ class _Enough(Exception):
     """Ends the search: without its shrinking phase, a failure is the last that Hypothesis generates."""
 
 
-def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, seed: int) -> tuple[Script, int]:
+def worst_mix(
+    cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, seed: int, unlike: Sequence[int] = ()
+) -> tuple[Script, int]:
     """The mix that costs most of those that Hypothesis draws, with as few changes of fault as cost the same.
 
     Args:
@@ -37,6 +39,7 @@ def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, 
         steps: The faults, one step each.
         runs: Mixes to try at most.
         seed: The same seed tries the same mixes.
+        unlike: Places of the faults that are worth a try one by one, as each is retried in another way; all when empty.
 
     Returns:
         The mix, and how many different ones were tried before it was made plain.
@@ -56,6 +59,7 @@ def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, 
     best: tuple[int, ...] = ()
     dull, patience = 0, max(_PATIENCE, runs // 10)
 
+    kinds = unlike or range(len(steps))
     once = [replace(step, count=1) for step in steps]
 
     def script(places: Iterable[int], *, endless: bool = False) -> Script:
@@ -83,7 +87,7 @@ def worst_mix(cost: Callable[[Script], Cost], steps: Sequence[Step], runs: int, 
     with suppress(_Enough):
         mixes()
     tried = len(costs)
-    best, most = _climbed(lambda places: cost(script(places, endless=True)), best, costs[best], range(len(steps)))
+    best, most = _climbed(lambda places: cost(script(places, endless=True)), best, costs[best], kinds)
     plainer = _plainest(lambda places: cost(script(places)), best[: most[0]], most)
     return (script(best, endless=True) if plainer is None else script(plainer)), tried
 

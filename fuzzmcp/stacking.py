@@ -279,10 +279,13 @@ def explore(
         return known[script]
 
     singles = tuple(measure(script) for script in faults or map(endless, TRANSIENT))
-    retried = [single.script.steps[0] for single in singles if single.requests > 1]
+    retried = [single for single in singles if single.requests > 1]
     mix, tried = None, 0
     if runs and len(retried) > 1 and not any(cost.cut for single in singles for cost in single.costs):
-        found, tried = worst_mix(lambda script: _weight(measure(script)), retried, runs, seed)
+        ways = [single.worst and (str(single.worst.stack), single.worst.said) for single in retried]
+        unlike = [ways.index(way) for way in dict.fromkeys(ways)]
+        steps = [single.script.steps[0] for single in retried]
+        found, tried = worst_mix(lambda script: _weight(measure(script)), steps, runs, seed, unlike)
         mix = measure(found)
         if mix.requests <= max(single.requests for single in singles):
             mix = None

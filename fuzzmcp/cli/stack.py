@@ -59,8 +59,8 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
         player = player_of(client, scripts, {**dict.fromkeys(_ELSEWHERE, ()), **options})
-        player.prove()
         scripts = scripts or tuple(map(endless, player.transient))
+        player.prove()
         found = explore(player.play, scripts, runs=RUNS if runs is None else runs, seed=seed)
         report = StackReport(player.setting, found, options["max_requests"])
         show_stack(report, terminal.stdout(), all_in_full=all_in_full)
