@@ -4,6 +4,7 @@ Each of the two is reasonable alone. Together they send one refused request twel
 it is sent too much. Run it: no network, no key, no time (`pip install "fuzzmcp[anthropic]"`).
 
     python examples/stacking_anthropic.py
+    fuzzmcp stack examples/stacking_anthropic.py:stacked
 
 Out come the requests and the layers that sent them, for the loop as it was, for its asynchronous twin, and for the
 mended one: the loop is the only layer, waits as it is told, and gives up where nobody says when to come back.

@@ -3,6 +3,7 @@
 Run it: no network, no key, no time (`pip install "fuzzmcp[openai]"`).
 
     python examples/stacking_openai.py
+    fuzzmcp stack examples/stacking_openai.py:stacked
 
 The mended one shows the other way out: the SDK's layer is the better one, for it reads `retry-after` and adds jitter,
 so it stays, with as many attempts as the helper had; and the helper goes. What the SDK does not know is a spend cap: to

@@ -4,6 +4,7 @@
 robust. Run it: no network, no time (`pip install "fuzzmcp[requests]" tenacity`).
 
     python examples/stacking_tenacity.py
+    fuzzmcp stack examples/stacking_tenacity.py:stacked
 
 The mended one keeps the decorator alone: it stands where the operation is known, so it knows what may be sent again. It
 waits as the answer says, and gives up where a rate limit names no moment.

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import fuzzmcp
-from fuzzmcp.target import Target, TargetError, load, target_of
+from fuzzmcp.target import Target, TargetError, is_plain, load, target_of
+from fuzzmcp.upstream import Upstream
 
 CLIENT = """
 from contextlib import asynccontextmanager
@@ -195,3 +196,37 @@ def test_a_file_that_is_imported_already_is_not_loaded_again(tmp_path: Path, mon
     module = importlib.import_module("imported_client")
     assert load(f"{tmp_path / 'imported_client.py'}:agent").function is module.agent
     monkeypatch.delitem(sys.modules, "imported_client")
+
+
+# -- functions of an HTTP backend -------------------------------------------------------------------------------------
+
+
+def sync_plain(backend: Any) -> None: ...
+
+
+async def annotated(backend: Upstream) -> None: ...
+
+
+async def as_text(backend: "fuzzmcp.upstream.Upstream") -> None: ...  # noqa: UP037
+
+
+async def with_both(server: Any, model: Upstream | None) -> None: ...
+
+
+def test_a_function_of_an_upstream_is_known_by_its_parameter_or_because_it_is_not_async() -> None:
+    functions = (sync_plain, annotated, as_text, functools.partial(annotated))
+    assert [is_plain(one) for one in functions] == [True] * 4
+    assert [is_plain(one) for one in (a_client, an_agent, with_both, generator, no_argument, Target, 7)] == [False] * 7
+
+
+@pytest.mark.parametrize("function", [annotated, as_text])
+def test_a_function_of_an_upstream_is_no_client_and_told_what_to_use(function: Any) -> None:
+    with pytest.raises(TargetError, match=r"takes an Upstream: .* 'fuzzmcp stack .*' shows its retries"):
+        target_of(function)
+    with pytest.raises(TargetError, match="'fuzzmcp stack' takes it for a function of an Upstream"):
+        target_of(sync_plain)
+
+
+def test_a_client_may_ask_for_its_backend_beside_the_server() -> None:
+    assert target_of(with_both) == Target("with_both", with_both, "agent", "model")
+    assert target_of(an_agent).backend is None

@@ -73,7 +73,7 @@ def player_of(client: str, faults: Sequence[Script], options: Mapping[str, Any])
         return _of_function(client, function, options)
     from fuzzmcp.cli.job import job_of
 
-    return _of_job(job_of(client, "", {**options, "max_requests": None}), options)
+    return _of_job(job_of(client, "", options), options)
 
 
 def _of_job(job: Job, options: Mapping[str, Any]) -> Player:
