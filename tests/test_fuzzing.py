@@ -84,7 +84,9 @@ def test_the_contract_the_tools_and_the_protocol_are_those_that_are_given(tmp_pa
     tool = {"name": "mine", "inputSchema": {"type": "object"}}
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({"tools": [tool]}))
-    contract = fuzzmcp.Contract(max_requests=1, deadline=50, accepts=("ToolFailed", OSError))
+    contract = fuzzmcp.Contract(
+        max_requests=1, deadline=50, accepts=("ToolFailed", OSError), max_requests_per_tool={"mine": 1}
+    )
     test = fuzz(
         naive_agent.connect,
         tools=file,
@@ -95,7 +97,7 @@ def test_the_contract_the_tools_and_the_protocol_are_those_that_are_given(tmp_pa
     )
     (failed,) = failures(FEW(test))
     again = str(failed).splitlines()[-1]
-    assert f" --protocol 2025-06-18 --tools {file} --deadline 50 --max-requests 1" in again
+    assert f" --protocol 2025-06-18 --tools {file} --deadline 50 --max-requests 1 --max-requests mine=1" in again
     assert again.endswith("--accept ToolFailed --accept OSError")
     assert str(failed).startswith("request_budget: mine cost ")
 

@@ -251,8 +251,8 @@ def verdict(report: StackReport) -> str:
     if not report.allowed:
         return said
     if not report.over:
-        most = report.allowed.of(worst.tool)
-        return f"{said} · within " + ("what" if most is None else f"the {most:,} that") + " --max-requests allows"
+        allowed = report.allowed.of(worst.tool)
+        return f"{said} · within " + ("what" if allowed is None else f"the {allowed:,} that") + " --max-requests allows"
     cost = max((cost for _, cost in report.over), key=lambda cost: (cost is worst, cost.requests))
     most = f"the {report.allowed.of(cost.tool):,} that --max-requests allows"
     return f"{said} · over {most}" if cost is worst else f"{said} · {cost.tool} with {cost.said} is over {most}"

@@ -95,6 +95,10 @@ def test_the_command_line_goes_before_the_configuration_and_that_before_the_cont
     configured("[tool.fuzzmcp.contract]\nmax_requests = 2\n")
     assert budget() == "2"
     assert budget("--max-requests", "1") == "1"
+    assert budget("--max-requests", "get_order=1", "--max-requests", "refund_order=3") == "1"
+    configured("[tool.fuzzmcp.contract]\nmax_requests_per_tool = { get_order = 2 }\n")
+    assert budget("--max-requests", "1") == "2"
+    assert budget("--max-requests", "refund_order=1") == "2"
 
 
 @pytest.mark.usefixtures("project")

@@ -206,7 +206,7 @@ def test_a_sync_function_of_a_backend_shows_its_layers(over_http: str) -> None:
     result = invoke("stack", f"{over_http}:sync", "--runs", "0")
     assert result.exit_code == 0, result.output
     told = lines(result.stdout)
-    assert "plain HTTP, asyncio" in " ".join(told[:2])
+    assert "plain HTTP, asyncio" in " ".join(told[:6])
     assert "FAULTS=429*" in told
     assert "GET /orders/A1   12 requests in 6 s" in told
     assert any(
@@ -243,7 +243,7 @@ def test_a_function_has_json_a_page_and_a_limit_as_a_client_has(over_http: str, 
 def test_with_upstream_the_backend_of_the_tools_plays_the_faults(over_http: str) -> None:
     arguments = ("stack", f"{over_http}:connect", "--tools", f"{over_http}:server", "--fault", "529")
     told = lines(invoke(*arguments, "--upstream").stdout)
-    assert "2025-11-25 over memory, asyncio, faults over HTTP" in " ".join(told[:2])
+    assert "2025-11-25 over memory, asyncio, faults over HTTP" in " ".join(told[:6])
     assert any(line.endswith("/orders/order_id-1   12 requests in 21 s") for line in told), told
     assert "12 = 4 × 3" in told
     assert "one layer" in lines(invoke(*arguments).stdout)
