@@ -7,7 +7,18 @@ import math
 from collections.abc import Iterator
 
 from fuzzmcp.drift import Drift, DriftError, parse_drift
-from fuzzmcp.faults import ANSWERS, BY_NAME, COUNT_MAX, EXTRAS, METHODS, ODD_RESULTS, SECONDS_MAX, Fault, nearest
+from fuzzmcp.faults import (
+    ANSWERS,
+    BY_NAME,
+    COUNT_MAX,
+    EXTRAS,
+    IN_SECONDS,
+    METHODS,
+    ODD_RESULTS,
+    SECONDS_MAX,
+    Fault,
+    nearest,
+)
 from fuzzmcp.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
 
 _BREAKS = ",+@*:"
@@ -98,7 +109,7 @@ class Reader:
         start = self.at
         if self.text.startswith("cancel", start):
             self.at += len("cancel")
-            if fault.name in ("cancel", "block"):
+            if fault.name in IN_SECONDS:
                 raise self.fail(f"'{fault.name}' takes seconds behind '@'", start)
             at: When = "cancel"
         else:
@@ -142,8 +153,8 @@ class Reader:
                 return None if text == "none" else self.seconds(text, begin)
             case "seconds":
                 return self.seconds(text, begin)
-            case "code" | "count" | "tokens" as kind:
-                return self.integer(text, begin, low=-(2**31) if kind == "code" else 1)
+            case "code" | "status" | "count" | "tokens" as kind:
+                return self.integer(text, begin, low=-(2**31) if kind in ("code", "status") else 1)
             case "odd":
                 if text not in ODD_RESULTS:
                     raise self.fail(f"unknown odd result '{text}'", begin, nearest(text, ODD_RESULTS))

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzzmcp.drift import canonical_json
-from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS, nearest, why_inapplicable
+from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS, nearest, why_inapplicable
 from fuzzmcp.script import Script
 from fuzzmcp.tools import Catalogue, Tool, crm
 
-TRANSPORTS = ("memory",)
 BACKENDS = ("asyncio", "trio")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DECODER = json.JSONDecoder()
@@ -140,7 +139,8 @@ class Case:
         changed: The catalogue after `list_changed`; None leaves it as it is.
         outputs: Valid structured results, by tool name, that stand in for the sample output.
         protocol: The version that the fake server speaks.
-        transport: How client and server are joined.
+        transport: How `server.connect()` joins client and server: `memory`, or `stdio`, by the SDK's own stdio client
+            and a fake process. A client that starts its server itself is over `stdio` in any case.
         backend: `asyncio` or `trio`.
         schedule: Seed of trio's task schedule.
 
@@ -177,6 +177,8 @@ class Case:
             words.append(f"tools=<{', '.join(tool.name for tool in self.tools)}>")
         if self.protocol != DEFAULT_VERSION:
             words.append(f"protocol={self.protocol!r}")
+        if self.transport != "memory":
+            words.append(f"transport={self.transport!r}")
         if self.backend != "asyncio":
             words.append(f"backend={self.backend!r}")
         more = [f"{name}={value!r}" for name in ("outputs", "schedule") if (value := getattr(self, name))]
@@ -193,12 +195,12 @@ class Case:
 
     @property
     def inapplicable(self) -> tuple[str, ...]:
-        """One sentence for each part of the script that this protocol version cannot carry."""
+        """One sentence for each part of the script that this protocol version or transport cannot carry."""
         return tuple(
             reason
             for step in self.script.steps
             for action in step.actions
-            if (reason := why_inapplicable(action.name, step.method, self.protocol))
+            if (reason := why_inapplicable(action.name, step.method, self.protocol, self.transport))
         )
 
 

@@ -18,6 +18,9 @@ STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
 
+TRANSPORTS = ("memory", "stdio")
+"""How client and server can be joined: by streams of messages, or by the pipes of a process, which carry bytes."""
+
 METHODS = {
     "init": "initialize",
     "discover": "server/discover",
@@ -47,12 +50,12 @@ def era_of(version: str) -> Era:
 class Parameter:
     """What a fault takes in parentheses.
 
-    `kind` is the grammar of the value: `seconds`, `hint` (seconds or `none`), `text` (a JSON string), `code` (an
-    integer), `count`, `tokens`, `odd` (one of `ODD_RESULTS`) or `drift` (edits). `default` is what the bare name
-    means; `required` faults have no bare form.
+    `kind` is the grammar of the value: `seconds`, `hint` (seconds or `none`), `text` (a JSON string), `code` and
+    `status` (integers: of JSON-RPC, of a process), `count`, `tokens`, `odd` (one of `ODD_RESULTS`) or `drift` (edits).
+    `default` is what the bare name means; `required` faults have no bare form.
     """
 
-    kind: Literal["seconds", "hint", "text", "code", "count", "tokens", "odd", "drift"]
+    kind: Literal["seconds", "hint", "text", "code", "status", "count", "tokens", "odd", "drift"]
     default: float | int | str | None = None
     required: bool = False
 
@@ -62,9 +65,9 @@ class Fault:
     """One kind of server misbehaviour, as `fuzzmcp faults NAME` explains it.
 
     `methods` names the script methods whose requests it can answer, `versions` the protocol versions that can carry
-    it. `traits` is what checks read: `valid`, `execution_error`, `protocol_error`, `transient`, `silent` (nothing
-    that settles the request ever comes), `ambiguous` (the tool may have run), `broken` (the frame itself is invalid),
-    `closes`.
+    it, `transports` the ways of joining client and server that can. `traits` is what checks read: `valid`,
+    `execution_error`, `protocol_error`, `transient`, `silent` (nothing that settles the request ever comes),
+    `ambiguous` (the tool may have run), `broken` (the frame itself is invalid), `closes`.
     """
 
     name: str
@@ -75,11 +78,13 @@ class Fault:
     styled: bool = False
     methods: tuple[str, ...] = ("call",)
     versions: tuple[str, ...] = VERSIONS
+    transports: tuple[str, ...] = TRANSPORTS
     traits: frozenset[str] = field(default_factory=frozenset)
 
 
 _EVERY = tuple(METHODS)
 _SINCE_OUTPUT_SCHEMA = VERSIONS[1:]
+_BYTES = ("stdio",)
 
 
 def _answer(name: str, summary: str, detail: str, traits: str = "", **more: object) -> Fault:
@@ -268,9 +273,21 @@ _ANSWERS = (
     _answer(
         "close",
         "the stream closes without an answer",
-        "The server dies in the middle of the request. Whether the tool ran is unknown.",
+        "The server dies in the middle of the request. Whether the tool ran is unknown. Over stdio its process closes "
+        "its stdout and lives on until its stdin ends.",
         "silent ambiguous closes",
         methods=_EVERY,
+    ),
+    _answer(
+        "exit",
+        "the server's process ends without an answer",
+        "It exits in the middle of the request with that status (default 1; below 0 the signal that killed it, such as "
+        "-9 where memory ran out): stdout ends, and whatever is written to its stdin is a broken pipe. Whether the "
+        "tool ran is unknown.",
+        "silent ambiguous closes",
+        takes=Parameter("status", 1),
+        methods=_EVERY,
+        transports=_BYTES,
     ),
     _answer(
         "pages",
@@ -358,6 +375,23 @@ _EXTRAS = (
         methods=_EVERY,
     ),
     _extra(
+        "badutf8",
+        "a line that is no UTF-8 beside the answer",
+        "A library printed to the server's stdout in another encoding. The answer itself arrives, on a line of its "
+        "own; `hang+badutf8` is the line in place of the answer.",
+        methods=_EVERY,
+        transports=_BYTES,
+    ),
+    _extra(
+        "split",
+        "the answer in two pieces",
+        "A pipe knows no messages: the first read ends within the answer, and where it can within a character of "
+        "several bytes (a note in the `_meta` of the answer has one). The rest follows 10 ms later, or at `@`; nothing "
+        "comes between. The answer is whole and valid.",
+        methods=_EVERY,
+        transports=_BYTES,
+    ),
+    _extra(
         "orphan",
         "a response to an unknown id",
         "A well-formed response to an id that the client never used, beside the answer.",
@@ -397,6 +431,8 @@ _EXTRAS = (
     ),
 )
 
+IN_SECONDS = ("cancel", "block", "split")
+"""Extras whose `@` takes seconds only."""
 RPC_CODES = (-32603, -32602, -32601, -32600, -32700, -32000)
 """The codes of `rpc(CODE)` that are worth trying, simplest first."""
 FAULTS: tuple[Fault, ...] = _ANSWERS + _EXTRAS
@@ -416,11 +452,19 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:
     return matches[0] if matches else None
 
 
-def why_inapplicable(name: str, method: str, version: str) -> str | None:
-    """Why fault `name` cannot stand in a step of script method `method` under `version`, or None when it can.
+def why_inapplicable(name: str, method: str, version: str, transport: str = "memory") -> str | None:
+    """Why fault `name` cannot stand in a step of script method `method`, or None when it can.
+
+    Args:
+        name: The fault.
+        method: The script method of the step.
+        version: The protocol version that the server speaks.
+        transport: How the client is joined to it.
 
     >>> why_inapplicable("ping", "call", "2026-07-28")
     'ping needs protocol 2025-03-26, 2025-06-18, 2025-11-25, not 2026-07-28'
+    >>> why_inapplicable("split", "call", "2025-11-25")
+    'split needs transport stdio, not memory'
     >>> why_inapplicable("hang", "list", "2025-11-25")
     """
     fault = BY_NAME[name]
@@ -428,4 +472,6 @@ def why_inapplicable(name: str, method: str, version: str) -> str | None:
         return f"{name} cannot answer {method}: it applies to {', '.join(fault.methods)}"
     if version not in fault.versions:
         return f"{name} needs protocol {', '.join(fault.versions)}, not {version}"
+    if transport not in fault.transports:
+        return f"{name} needs transport {', '.join(fault.transports)}, not {transport}"
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from fuzzmcp.faults import (
@@ -12,6 +14,7 @@ from fuzzmcp.faults import (
     METHODS,
     ODD_RESULTS,
     RANK,
+    TRANSPORTS,
     VERSIONS,
     Fault,
     era_of,
@@ -42,6 +45,8 @@ def test_every_row_names_known_methods_versions_and_traits(fault: Fault) -> None
     assert set(fault.methods) <= set(METHODS)
     assert fault.versions
     assert set(fault.versions) <= set(VERSIONS)
+    assert fault.transports
+    assert set(fault.transports) <= set(TRANSPORTS)
     assert fault.traits <= TRAITS
     assert fault.role == ("answer" if fault.name in ANSWERS else "extra")
 
@@ -80,12 +85,12 @@ def test_a_version_is_of_one_era(version: str) -> None:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_fault_is_applicable_where_its_row_says_so_and_nowhere_else(name: str) -> None:
-    for method in METHODS:
-        for version in VERSIONS:
-            reason = why_inapplicable(name, method, version)
-            fits = method in BY_NAME[name].methods and version in BY_NAME[name].versions
-            assert (reason is None) == fits
-            assert reason is None or name in reason
+    fault = BY_NAME[name]
+    for method, version, transport in product(METHODS, VERSIONS, TRANSPORTS):
+        reason = why_inapplicable(name, method, version, transport)
+        fits = method in fault.methods and version in fault.versions and transport in fault.transports
+        assert (reason is None) == fits
+        assert reason is None or name in reason
 
 
 @pytest.mark.parametrize(("typo", "meant"), [("hnag", "hang"), ("HANG", "hang"), ("drfit", "drift"), ("xyz", None)])

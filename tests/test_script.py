@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import TYPES, Edit, canonical_json
-from fuzzmcp.faults import ANSWERS, BY_NAME, COUNT_MAX, EXTRAS, METHODS, ODD_RESULTS, Fault, nearest
+from fuzzmcp.faults import ANSWERS, BY_NAME, COUNT_MAX, EXTRAS, IN_SECONDS, METHODS, ODD_RESULTS, Fault, nearest
 from fuzzmcp.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
 from fuzzmcp.strategies import scripts
 
@@ -49,6 +49,7 @@ def values_of(fault: Fault) -> st.SearchStrategy[Value]:
         "hint": st.one_of(st.none(), SECONDS),
         "text": TEXTS,
         "code": st.integers(-(2**31), 2**31),
+        "status": st.integers(-(2**31), 2**31),
         "count": st.integers(1, 2**31),
         "tokens": st.integers(1, 2**31),
         "odd": st.sampled_from(ODD_RESULTS),
@@ -61,7 +62,7 @@ def values_of(fault: Fault) -> st.SearchStrategy[Value]:
 def actions(draw: st.DrawFn, names: list[str]) -> Action:
     fault = BY_NAME[draw(st.sampled_from(names))]
     style = draw(st.sampled_from(["prose", "json"])) if fault.styled else "prose"
-    whens = st.one_of(st.none(), SECONDS, *([] if fault.name in ("cancel", "block") else [st.just("cancel")]))
+    whens = st.one_of(st.none(), SECONDS, *([] if fault.name in IN_SECONDS else [st.just("cancel")]))
     return Action(fault.name, draw(values_of(fault)), style, draw(whens))  # type: ignore[arg-type]
 
 

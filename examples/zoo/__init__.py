@@ -12,13 +12,14 @@ from fuzzmcp.examples.zoo import (
     drift,
     duties,
     lifetime,
+    pipes,
     results,
     retries,
     waiting,
 )
 from fuzzmcp.examples.zoo.bugs import ZOO, Bug, bug
 
-THEMES = (cancellation, catalogue, correlation, drift, duties, lifetime, results, retries, waiting)
+THEMES = (cancellation, catalogue, correlation, drift, duties, lifetime, pipes, results, retries, waiting)
 """The modules that the bugs live in."""
 
 __all__ = ["THEMES", "ZOO", "Bug", "bug"]

@@ -56,7 +56,7 @@ class Session:
 
     async def open(self) -> None:
         """Connect, start the receive loop, shake hands."""
-        self.read, self.write = await self.opened.enter_async_context(self.server.lines())
+        await self.connect()
         self.tasks = await self.opened.enter_async_context(anyio.create_task_group())
         self.opened.callback(self.tasks.cancel_scope.cancel)
         self.tasks.start_soon(self.receive)
@@ -65,6 +65,10 @@ class Session:
         except BaseException:
             await self.close()
             raise
+
+    async def connect(self) -> None:
+        """Streams of lines, to read and to write."""
+        self.read, self.write = await self.opened.enter_async_context(self.server.lines())
 
     async def close(self) -> None:
         """End what `open` began."""

@@ -6,6 +6,7 @@ from math import inf
 
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened
 from fuzzmcp.contract import Contract
+from fuzzmcp.faults import BY_NAME
 from fuzzmcp.interpret import interpret
 from fuzzmcp.script import Step
 from fuzzmcp.trace import PROBE, Event, Outcome
@@ -88,7 +89,7 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     run = facts.run
     told = any(action.name == "list_changed" for _, step in run.steps for action in step.actions)  # perhaps too late
     changed = run.case.changed is not None and told
-    if not facts.faulty or changed or "close" in facts.played_names:
+    if not facts.faulty or changed or _closed(facts):
         return NOT_EXERCISED
     if run.probe is None:
         return _went_down(facts)
@@ -98,6 +99,11 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     how = f"raised {type(run.probe.error).__name__}" if run.probe.error is not None else run.probe.status
     how = "came back as an error" if run.probe.status == "returned" else how
     return Violation(f"after the script, an ordinary call on the same session {how}", _of_call(facts, PROBE), PROBE)
+
+
+def _closed(facts: Facts) -> bool:
+    """Whether the script has closed the connection."""
+    return any("closes" in BY_NAME[name].traits for name in facts.played_names)
 
 
 def _went_down(facts: Facts) -> Verdict:
@@ -154,7 +160,7 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
     Do: no lock across an await of an answer, no shared task group that one failure cancels.
     """
     run = facts.run
-    shared = {"block", "close", "list_changed", "noise"} & facts.played_names
+    shared = {"block", "list_changed", "noise", "badutf8", "split"} & facts.played_names or _closed(facts)
     hit = {e.request.call for e in facts.exchanges if e.step is not None and not _merely_ordered(e.step)}
     hit |= {e.call for e in run.events if e.kind == "cancel"}
     hidden = any(e.step is not None and e.request.method != "tools/call" for e in facts.exchanges)

@@ -88,13 +88,22 @@ def _wrong_cancellation(facts: Facts) -> Violation | None:
         exchange = meant[-1]
         if exchange.request.method == "initialize":
             return Violation("initialize was cancelled", (exchange.request, event))
-        if exchange.settled_by is not None and exchange.settled_by.at < event.at:
+        settled = exchange.settled_by
+        if settled is not None and settled.at < event.at and not _behind_no_utf8(facts, settled):
             message = f"request {name!r} was cancelled after its answer had come"
-            return Violation(message, (exchange.request, exchange.settled_by, event), exchange.request.call)
+            return Violation(message, (exchange.request, settled, event), exchange.request.call)
         if (event.connection, repr(name)) in seen:
             return Violation(f"request {name!r} was cancelled twice", (exchange.request, event), exchange.request.call)
         seen.add((event.connection, repr(name)))
     return None
+
+
+def _behind_no_utf8(facts: Facts, delivered: Event) -> bool:
+    """Whether bytes that are no UTF-8 went before: a client whose reader they ended cannot know of the answer."""
+    return any(
+        e.action is not None and e.action.name == "badutf8" and e.connection == delivered.connection
+        for e in facts.run.events[: facts.position[id(delivered)]]
+    )
 
 
 def _given_up(facts: Facts, exchange: Exchange) -> Event | None:

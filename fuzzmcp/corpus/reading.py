@@ -12,10 +12,10 @@ from typing import Any
 
 from fuzzmcp import tools as catalogue
 from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.case import BACKENDS, TRANSPORTS, Call, Case, CaseError
+from fuzzmcp.case import BACKENDS, Call, Case, CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
-from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS, nearest
+from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS, nearest
 from fuzzmcp.script import Script, ScriptError
 
 LARGEST = 1_000_000

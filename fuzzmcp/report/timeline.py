@@ -160,10 +160,10 @@ class _Narrator:
                 return self._delivered(event)
             case "close":
                 asked = self.requests.get(event.request)
-                return "<-", asked.method if asked else "", "closes the stream", ""
+                return "<-", asked.method if asked else "", "closes the stream", event.text
             case "open" | "hang_up":
                 what = "opens" if event.kind == "open" else "closes"
-                return "", "", f"the client {what} connection {event.connection + 1}", ""
+                return "", "", f"the client {what} connection {event.connection + 1}", event.text
             case "start" | "cancel":
                 return (
                     "",

@@ -8,7 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.faults import FAULTS, HANDSHAKE_VERSIONS, METHODS, ODD_RESULTS, STATELESS_VERSIONS, VERSIONS, Fault
+from fuzzmcp.faults import (
+    FAULTS,
+    HANDSHAKE_VERSIONS,
+    IN_SECONDS,
+    METHODS,
+    ODD_RESULTS,
+    STATELESS_VERSIONS,
+    TRANSPORTS,
+    VERSIONS,
+    Fault,
+)
 from fuzzmcp.report.terminal import print_table
 
 TRAITS = {
@@ -29,6 +39,7 @@ _VALUES = {
     "hint": ("SECONDS", "virtual seconds, or none for no hint", "5"),
     "text": ('"TEXT"', "a text in double quotes", '"out of stock"'),
     "code": ("CODE", "a JSON-RPC error code", "-32603"),
+    "status": ("STATUS", "an exit status; below 0 the signal that ended the process", "-9"),
     "count": ("N", "a whole number from 1", "3"),
     "tokens": ("TOKENS", "a number of tokens, four characters each", "100000"),
     "odd": ("NAME", f"one of {', '.join(ODD_RESULTS)}", ODD_RESULTS[1]),
@@ -69,12 +80,14 @@ def _facts(fault: Fault) -> Iterator[tuple[str, str]]:
         yield "default", default
     if fault.name == "hang":
         yield "when", "never: it takes no '@'"
-    elif fault.name in ("cancel", "block"):
+    elif fault.name in IN_SECONDS:
         yield "when", "at once, or @SECONDS after the request"
     else:
         yield "when", "at once, @SECONDS after the request, or @cancel: once the client has cancelled the request"
     yield "methods", ", ".join(f"{name} ({METHODS[name]})" for name in fault.methods)
     yield "protocols", _versions(fault)
+    if fault.transports != TRANSPORTS:
+        yield "transports", ", ".join(fault.transports)
     traits = [TRAITS[trait] for trait in TRAITS if trait in fault.traits]
     if traits:
         yield "means", "; ".join(traits)
@@ -117,7 +130,9 @@ def _default(fault: Fault) -> str:
 
 def _places(fault: Fault) -> str:
     methods = "all" if len(fault.methods) == len(METHODS) else ", ".join(fault.methods)
-    return methods if fault.versions == VERSIONS else f"{methods}; {_versions(fault)}"
+    limits = [_versions(fault)] if fault.versions != VERSIONS else []
+    limits += [", ".join(fault.transports)] if fault.transports != TRANSPORTS else []
+    return "; ".join((methods, *limits))
 
 
 def _versions(fault: Fault) -> str:

@@ -104,7 +104,7 @@ def build(action: Action, asked: Asked) -> Reply:
             return Reply(wire.error(None, wire.INVALID_REQUEST))
         case "hang":
             return Reply()
-        case "close":
+        case "close" | "exit":
             return Reply(closes=True)
         case "wrongid":
             return foreign(asked)

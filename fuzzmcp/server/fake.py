@@ -10,28 +10,33 @@ from typing import Any, Literal, NamedTuple
 from fuzzmcp.case import Case
 from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
 from fuzzmcp.script import OK, PLAIN, Action, Step
-from fuzzmcp.server import answers, catalogue, wire
+from fuzzmcp.server import answers, catalogue, pieces, wire
 from fuzzmcp.server.answers import Asked, Reply
 from fuzzmcp.server.wire import Frame
 from fuzzmcp.trace import Answer
 
+_FOREIGN_LINE = "WARNUNG: Größe überschritten\n"
+_NOTHING_TO_SPLIT = "split: there is no answer to split"
 _SCRIPT_METHOD = {wire_name: name for name, wire_name in METHODS.items()}
 
 
 class Delivery(NamedTuple):
     """Something due at virtual second `at`: a frame, a raw line, the end of the stream, or the caller's cancellation.
 
+    Where the transport carries bytes, it may be raw bytes (`bytes`), or the rest of a message (`rest`), before which
+    nothing else may be sent: `data`. What `frame` and `line` then hold is for people to read.
     `request` is the serial number of the request it belongs to, `action` the part of the script that caused it.
     """
 
     at: float
-    kind: Literal["frame", "line", "close", "cancel"]
+    kind: Literal["frame", "line", "close", "cancel", "bytes", "rest"]
     connection: int
     request: int
     frame: Frame | None = None
     line: str = ""
     action: Action | None = None
     answer: Answer | None = None
+    data: bytes = b""
 
 
 class Ticket(NamedTuple):
@@ -53,6 +58,7 @@ class _Session:
 
     number: int
     version: str
+    transport: str = "memory"
     closes: float = math.inf
     subscriptions: dict[Any, bool] = field(default_factory=dict)
 
@@ -95,9 +101,9 @@ class FakeServer:
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
-    def connect(self) -> int:
+    def connect(self, transport: str = "memory") -> int:
         """Open a connection and return its number."""
-        self._sessions.append(_Session(len(self._sessions), self.case.protocol))
+        self._sessions.append(_Session(len(self._sessions), self.case.protocol, transport))
         return len(self._sessions) - 1
 
     def take(self, frame: Frame) -> Ticket:
@@ -179,7 +185,7 @@ class FakeServer:
                 end = begin + float(extra.value)  # type: ignore[arg-type]
                 self._blocks.append((_moment(begin), _moment(end)))
         asked = self._asked(session, frame, start, ok_result)
-        answer = self._possible(step.answer, asked, name)
+        answer = self._possible(step.answer, asked, name, session)
         if scripted and not step.plain:
             self.steps.append((serial, step))
         silently = (answer, *step.extras) if scripted else ()
@@ -191,8 +197,10 @@ class FakeServer:
         self._hold(session, frame, [d for d in deliveries if d.at < 0])
         return sorted((d for d in deliveries if d.at >= 0), key=lambda d: d.at)
 
-    def _possible(self, action: Action, asked: Asked, name: str | None) -> Action:
-        reason = why_inapplicable(action.name, name, asked.version) if name and action != OK else None
+    def _possible(self, action: Action, asked: Asked, name: str | None, session: _Session) -> Action:
+        reason = None
+        if name and action != OK:
+            reason = why_inapplicable(action.name, name, asked.version, session.transport)
         reason = reason or (answers.why_undeliverable(action, asked) if action != OK else None)
         if reason is None:
             return action
@@ -261,15 +269,19 @@ class FakeServer:
         """Extras before the answer, the answer, extras after it; times are still relative to the request."""
         listens = frame["method"] == "subscriptions/listen" and era_of(self.case.protocol) == "stateless"
         own = answer if scripted and answer != OK else None
+        splits = [extra for extra in step.extras if extra.name == "split" and self._applies(extra, frame, session)]
         for extra in step.extras:
             if extra.name == "orphan":
                 stray = answers.foreign(asked)
                 yield _delivery(extra.at, frame=stray.frame, action=extra, answer=stray.answer)
-            elif extra.name not in ("dup", "progress_after"):
+            elif extra.name not in ("dup", "progress_after", "split"):
                 yield from self._extra(session, frame, extra)
         if listens and answer.name == "ok":
             reply = Reply()
+            self.undelivered += [_NOTHING_TO_SPLIT for _ in splits]
             yield from self._acknowledge(session, frame, answer, own)
+        elif splits:
+            yield from self._split(answer, reply, own, splits[0])
         else:
             yield from _answer_deliveries(answer, reply, own)
         for extra in step.extras:
@@ -292,10 +304,7 @@ class FakeServer:
         yield _delivery(answer.at, frame=acknowledgement, action=own)
 
     def _extra(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
-        method = _SCRIPT_METHOD[frame["method"]]
-        reason = why_inapplicable(extra.name, method, session.version)
-        if reason:
-            self.undelivered.append(reason)
+        if not self._applies(extra, frame, session):
             return
         match extra.name:
             case "log":
@@ -310,6 +319,10 @@ class FakeServer:
                 yield _delivery(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
             case "noise":
                 yield _delivery(extra.at, line="WARNING: connection pool is full", action=extra)
+            case "badutf8":
+                data = _FOREIGN_LINE.encode("latin-1")
+                shown = data.decode(errors="backslashreplace").rstrip()
+                yield _delivery(extra.at, "bytes", line=shown, action=extra, data=data)
             case "list_changed":
                 yield from self._list_changed(session, extra)
             case "server_cancel":
@@ -317,6 +330,25 @@ class FakeServer:
                 yield _delivery(extra.at, frame=wire.notification("notifications/cancelled", params), action=extra)
             case "cancel":
                 yield _delivery(extra.at, kind="cancel", action=extra)
+
+    def _applies(self, extra: Action, frame: Frame, session: _Session) -> bool:
+        """Whether the version and the transport can carry an extra; a reason why not is kept."""
+        reason = why_inapplicable(extra.name, _SCRIPT_METHOD[frame["method"]], session.version, session.transport)
+        if reason:
+            self.undelivered.append(reason)
+        return reason is None
+
+    def _split(self, answer: Action, reply: Reply, own: Action | None, extra: Action) -> Iterator[Delivery]:
+        """The answer in two pieces, as bytes."""
+        if reply.frame is None and reply.line is None:
+            self.undelivered.append(_NOTHING_TO_SPLIT)
+            yield from _answer_deliveries(answer, reply, own)
+            return
+        frame, head, rest = pieces.split(reply.frame, reply.line)
+        shown = head.decode(errors="backslashreplace")
+        yield _delivery(answer.at, "bytes", line=shown, action=extra, data=head)
+        at = pieces.moment_of_rest(answer.at, extra.at)
+        yield _delivery(at, "rest", frame=frame, line=reply.line or "", action=own, answer=reply.answer, data=rest)
 
     def _log(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
         params = frame.get("params")
@@ -342,16 +374,7 @@ class FakeServer:
         if at >= 0:
             at = start + at if delivery.kind == "cancel" else self.unblocked(start + at)
             self._takes_effect(delivery, session, at)
-        return Delivery(
-            at,
-            delivery.kind,
-            session.number,
-            self._ticket.serial,
-            delivery.frame,
-            delivery.line,
-            delivery.action,
-            delivery.answer,
-        )
+        return delivery._replace(at=at, connection=session.number, request=self._ticket.serial)
 
     def _takes_effect(self, delivery: Delivery, session: _Session, at: float) -> None:
         """What is different for later requests from this delivery on."""
@@ -385,7 +408,7 @@ class FakeServer:
         released = []
         for d in held.deliveries:
             self._takes_effect(d, session, start)
-            released.append(Delivery(start, d.kind, d.connection, d.request, d.frame, d.line, d.action, d.answer))
+            released.append(d._replace(at=start))
         return released
 
 
@@ -421,6 +444,7 @@ def _delivery(at: Any, kind: Any = None, *, frame: Frame | None = None, line: st
 
 def _answer_deliveries(answer: Action, reply: Reply, action: Action | None) -> Iterator[Delivery]:
     if reply.closes:
-        yield _delivery(answer.at, kind="close", action=action)
+        remark = f"its process ends with status {answer.value}" if answer.name == "exit" else ""
+        yield _delivery(answer.at, kind="close", line=remark, action=action)
     elif reply.frame is not None or reply.line is not None:
         yield _delivery(answer.at, frame=reply.frame, line=reply.line or "", action=action, answer=reply.answer)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import anyio
+from anyio.abc import Process
 
 from fuzzmcp import _sdk
 from fuzzmcp._tasks import ANY_LOOP, Settled, Waits
@@ -23,6 +24,7 @@ from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery, FakeServer
 from fuzzmcp.trace import Event
+from fuzzmcp.transports.askers import Askers
 
 
 class Clock(Protocol):
@@ -66,6 +68,8 @@ class Inbox:
 
     def __init__(self, form: Form, event: Callable[[], Settled] = anyio.Event) -> None:
         self.form = form
+        self.held: list[Delivery] | None = None
+        """What has to wait for the rest of a message that was begun; None where none was."""
         self._event = event
         self._items: deque[Any] = deque()
         self._news: Settled | None = None
@@ -85,6 +89,12 @@ class Inbox:
         if self._news is not None:
             self._news.set()
             self._news = None
+
+    def waiting(self) -> list[Any]:
+        """What has come and was not received, which is thereby received."""
+        items = list(self._items)
+        self._items.clear()
+        return items
 
     async def receive(self) -> Any:
         while True:
@@ -128,6 +138,15 @@ class Outbox:
         self._wire, self._connection, self._form = wire, connection, form
         self.closed = False
         self.broken = False
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the server has closed the connection."""
+        return self.broken
+
+    def drop(self, action: Action | None) -> None:
+        """The server closes the connection."""
+        self.broken = True
 
     async def send(self, item: Any) -> None:
         if self.closed:
@@ -180,47 +199,94 @@ class MemoryWire:
         waits: Waits = ANY_LOOP,
     ) -> None:
         self.events: list[Event] = []
-        self.streams: list[tuple[Inbox, Outbox]] = []
-        self._fake, self._clock, self._stacks = fake, clock, stacks
-        self._calls, self._left = calls, frame_budget
+        self.streams: list[tuple[Inbox, Any]] = []
+        """Both ends of each connection; the second is an `Outbox`, or the stdin of a fake process."""
+        self.processes: list[Any] = []
+        self.stacks = stacks
+        self._fake, self._clock = fake, clock
+        self.calls, self._left = calls, frame_budget
         self._on_budget, self._on_cancel, self._ask = on_budget, on_cancel, ask
         self._waits = waits
         self._call_of: dict[int, int | None] = {}
         self._own_calls: dict[str, int] = {}
         self._due: dict[int, Delivery] = {}
+        self._askers: dict[int, Askers] = {}
 
     @property
     def closed_by_server(self) -> bool:
         """Whether the server has closed the last connection: one that the client closed is its own affair."""
-        return bool(self.streams) and self.streams[-1][1].broken
+        return bool(self.streams) and self.streams[-1][1].dropped
 
-    def connect(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
-        """A new connection to the same fake: what SDK 2.x calls a Transport."""
+    @property
+    def transport(self) -> str:
+        """How the client is joined to the fake: `stdio` as the case says, or once it has started a process itself."""
+        return "stdio" if self.processes else self._fake.case.transport
+
+    def connect(self) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+        """A new connection to the same fake: what SDK 2.x calls a Transport.
+
+        In a case whose transport is `stdio` it is made by the SDK's stdio client, with a fake process behind it.
+        """
+        if self._fake.case.transport == "stdio":
+            from fuzzmcp.transports.process import over_stdio
+
+            return over_stdio(self)
         return self._connected(MESSAGES)
 
     def lines(self) -> AbstractAsyncContextManager[tuple[Inbox, Outbox]]:
         """The same for a client without the SDK: every item is a line of text, one JSON text each, as over stdio."""
         return self._connected(LINES)
 
+    def process(self) -> AbstractContextManager[None]:
+        """A block in which the SDK's stdio client, whoever uses it and in whichever thread, starts a fake process.
+
+        For frameworks that start their server themselves: the command that they are given is never run.
+        """
+        from fuzzmcp.transports.process import process_of
+
+        return process_of(self)
+
+    async def open_process(self, *_: Any, **__: Any) -> Process:
+        """A fake child process, for a client that starts its server itself: in place of `anyio.open_process`."""
+        from fuzzmcp.transports.pipes import open_process
+
+        return await open_process(self)
+
     def __getattr__(self, name: str) -> NoReturn:
         """Whatever else is asked for is not here: say what this is to somebody who expected the other thing."""
         hint = ""
         if name in ("transport", "adapter"):
             hint = ": a function of an HTTP backend says so by its parameter's annotation, as 'backend: Upstream'"
-        raise AttributeError(f"the server has no '{name}', but connect() and lines(){hint}")
+        raise AttributeError(f"the server has no '{name}', but connect(), lines() and process(){hint}")
 
     @asynccontextmanager
     async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
-        connection = self._fake.connect()
         inbox = Inbox(form, self._waits.event)
-        outbox = Outbox(self, connection, form)
-        self.streams.append((inbox, outbox))
-        self.note("open", connection=connection)
+        connection = self.attach(inbox, lambda connection: Outbox(self, connection, form))
+        outbox = self.streams[connection][1]
         try:
             yield inbox, outbox
         finally:
             outbox.close()
             inbox.close()
+
+    def attach(
+        self, inbox: Inbox, outbox: Callable[[int], Any], transport: str = "memory", askers: Askers | None = None
+    ) -> int:
+        """Open a connection that ends in `inbox` and in what `outbox` makes of its number, which is returned.
+
+        Args:
+            inbox: What the client reads.
+            outbox: Makes what it writes to.
+            transport: How they are joined.
+            askers: Tells whose request is written, where neither context nor stack of the writer do.
+        """
+        connection = self._fake.connect(transport)
+        self.streams.append((inbox, outbox(connection)))
+        if askers is not None:
+            self._askers[connection] = askers
+        self.note("open", connection=connection)
+        return connection
 
     def played(self) -> tuple[tuple[int, Action], ...]:
         """What of the script has happened: the number of the request, and the action."""
@@ -242,7 +308,7 @@ class MemoryWire:
 
     def dissolve(self) -> None:
         """The run is over: let go of what was recorded, for leftovers of the client may hold its streams for long."""
-        self.events, self.streams = [], []
+        self.events, self.streams, self.processes, self._askers = [], [], [], {}
         self._due, self._call_of, self._own_calls = {}, {}, {}
         self._on_budget, self._on_cancel, self._ask = lambda: None, lambda call: False, None
 
@@ -253,6 +319,16 @@ class MemoryWire:
     def hung_up(self, connection: int) -> None:
         """The client closed its side."""
         self.note("hang_up", connection=connection)
+
+    def free_at(self) -> float | None:
+        """The moment at which the server will handle something again, or None where it is not blocked now."""
+        now = self._clock.now()
+        free = self._fake.unblocked(now)
+        return free if free > now else None
+
+    def at(self, when: float, callback: Callable[[], None]) -> None:
+        """Do something at a virtual second."""
+        self._clock.call_at(when, callback)
 
     async def send(self, connection: int, frame: Any) -> None:
         """One message of the client: record it, run the server, and deliver what is due."""
@@ -285,10 +361,13 @@ class MemoryWire:
             self.events.append(Event(now, "notify", connection, CALL.get(), frame=frame))
         else:
             serial = self._fake.serial + 1
-            call = self._call(frame)
+            if connection in self._askers:
+                call, site, loop = self._askers[connection].who_asks(frame)
+            else:
+                call = self._call(frame)
+                ours = call if frame["method"] == "tools/call" else None
+                site, loop = self.stacks.take(ours, depth=4, sure=CALL.get() is not None)
             self._call_of[serial] = call
-            ours = call if frame["method"] == "tools/call" else None
-            site, loop = self._stacks.take(ours, depth=4, sure=CALL.get() is not None)
             self.events.append(Event(now, "request", connection, call, serial, frame, site=site, loop=loop))
         return self._left >= 0
 
@@ -298,12 +377,16 @@ class MemoryWire:
         params = frame.get("params")
         if frame["method"] != "tools/call" or not isinstance(params, dict):
             return call
-        if self._calls and call is not None:
+        if self.calls and call is not None:
             return call
         tool, arguments = params.get("name"), params.get("arguments") or {}
-        if self._calls:
-            same = [n for n, c in enumerate(self._calls) if c.tool == tool and dict(c.arguments) == arguments]
+        if self.calls:
+            same = [n for n, c in enumerate(self.calls) if c.tool == tool and dict(c.arguments) == arguments]
             return same[0] if same else None
+        return self.own_call(tool, arguments)
+
+    def own_call(self, tool: Any, arguments: dict[str, Any]) -> int:
+        """The number of a call that an agent makes by itself."""
         return self._own_calls.setdefault(f"{tool} {sorted(map(repr, arguments.items()))}", len(self._own_calls))
 
     def _deliver(self, d: Delivery) -> None:
@@ -316,19 +399,30 @@ class MemoryWire:
         inbox, outbox = self.streams[d.connection]
         if outbox.broken:
             return
+        if inbox.held is not None and d.kind != "rest":
+            inbox.held.append(d)
+            return
         free = self._fake.unblocked(now)
         if free > now:
             self._clock.call_at(free, lambda: self._deliver(d))
             return
         del self._due[id(d)]
-        text = d.line if d.kind == "line" else ""
+        text = "" if d.kind == "frame" else d.line
         kind: Any = "close" if d.kind == "close" else "deliver"
         self.events.append(Event(now, kind, d.connection, call, d.request, d.frame, text, d.action, d.answer))
         match d.kind:
             case "close":
-                outbox.broken = True
+                outbox.drop(d.action)
                 inbox.end()
             case "line":
                 inbox.put(inbox.form.of_line(d.line))
+            case "bytes":
+                inbox.held = None if d.data.endswith(b"\n") else []
+                inbox.put(d.data)
+            case "rest":
+                inbox.put(d.data)
+                waited, inbox.held = inbox.held or [], None
+                for other in waited:
+                    self._deliver(other)
             case _:
                 inbox.put(inbox.form.of_frame(d.frame or {}))

@@ -46,10 +46,10 @@ def cancelled(name: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": name}}
 
 
-def fake(script: str = "", version: str = "2025-11-25", **more: Any) -> FakeServer:
+def fake(script: str = "", version: str = "2025-11-25", transport: str = "memory", **more: Any) -> FakeServer:
     """A fake server with one connection."""
-    server = FakeServer(Case(script=Script.parse(script), protocol=version, **more))
-    server.connect()
+    server = FakeServer(Case(script=Script.parse(script), protocol=version, transport=transport, **more))
+    server.connect(transport)
     return server
 
 

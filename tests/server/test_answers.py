@@ -74,7 +74,7 @@ class Seen:
 def look(name: str, method: str, version: str) -> Seen:
     """Ask once with the fault, once without."""
     spelling = SPELLINGS.get(name, name)
-    server = fake(f"{method}:{spelling}", version)
+    server = fake(f"{method}:{spelling}", version, BY_NAME[name].transports[0])
     asked = request(method, version, name=7)
     if name == "list_changed" and version in STATELESS:
         server.receive(request("listen", version, name="ear"), NOW)
@@ -243,6 +243,39 @@ def noise(seen: Seen) -> None:
     seen.as_ever(answer.frame)
 
 
+def exit_(seen: Seen) -> None:
+    assert (seen.only.kind, seen.only.frame, seen.only.answer) == ("close", None, None)
+    assert seen.only.line == "its process ends with status 1"
+
+
+def bad_utf8(seen: Seen) -> None:
+    line, answer = seen.sent
+    assert (line.kind, line.frame, line.answer) == ("bytes", None, None)
+    assert line.data.endswith(b"\n")
+    with pytest.raises(UnicodeDecodeError):
+        line.data.decode()
+    seen.as_ever(answer.frame)
+
+
+def split(seen: Seen) -> None:
+    if not seen.unanswered:
+        seen.as_ever(seen.only.frame)
+        assert seen.server.undelivered == ["split: there is no answer to split"]
+        return
+    head, rest = seen.sent
+    assert (head.kind, rest.kind, head.frame, head.answer) == ("bytes", "rest", None, None)
+    assert json.loads(head.data + rest.data) == rest.frame
+    seen.valid(rest.frame)
+    assert (rest.answer, rest.action) == (seen.plain[0].answer, None)
+    if "result" not in rest.frame:
+        seen.as_ever(rest.frame)
+        return
+    with pytest.raises(UnicodeDecodeError, match="unexpected end of data"):
+        head.data.decode()
+    assert rest.frame["result"].pop("_meta")
+    seen.as_ever(rest.frame)
+
+
 def orphan(seen: Seen) -> None:
     stray, answer = seen.sent
     assert stray.frame["id"] == answers.WRONG_ID
@@ -300,6 +333,7 @@ ROWS: dict[str, Callable[[Seen], None]] = {
     "truncated": truncated,
     "hang": hang,
     "close": close,
+    "exit": exit_,
     "pages": listed,
     "loop": listed,
     "fresh_loop": listed,
@@ -312,6 +346,8 @@ ROWS: dict[str, Callable[[Seen], None]] = {
     "elicit": before_the_answer("elicitation/create", message="Why is it refunded?"),
     "roots": before_the_answer("roots/list"),
     "noise": noise,
+    "badutf8": bad_utf8,
+    "split": split,
     "orphan": orphan,
     "dup": dup,
     "list_changed": before_the_answer("notifications/tools/list_changed"),
@@ -324,7 +360,7 @@ EVERYWHERE = [
     for fault in FAULTS
     for method in fault.methods
     for version in VERSIONS
-    if why_inapplicable(fault.name, method, version) is None
+    if why_inapplicable(fault.name, method, version, fault.transports[0]) is None
 ]
 
 
@@ -343,9 +379,9 @@ def test_a_fault_does_what_its_row_says(name: str, method: str, version: str) ->
 
 @pytest.mark.parametrize(("name", "method", "version"), [p for p in EVERYWHERE if p.values[0] not in ("ok", "hang")])
 def test_a_fault_with_a_moment_comes_at_that_moment(name: str, method: str, version: str) -> None:
-    if name == "block":
+    if name in ("block", "split"):
         return
-    server = fake(f"{method}:{SPELLINGS.get(name, name)}@3", version)
+    server = fake(f"{method}:{SPELLINGS.get(name, name)}@3", version, BY_NAME[name].transports[0])
     if name == "list_changed" and version in STATELESS:
         server.receive(request("listen", version, name="ear"), NOW)
     level = {wire.META_LOG_LEVEL: "debug"} if name == "log" and version in STATELESS else {}

@@ -1,0 +1,125 @@
+"""The seam of the SDK's stdio client: inside `with server.process():` it starts a fake process in place of a real one.
+
+Frameworks without a transport that their users can give reach a server only by `stdio_client(StdioServerParameters)`
+of the SDK. That is public, and so is its job; where it starts the process is not. Both majors of the SDK do that in one
+function, which this module replaces while such a block lasts, on every platform and before any event loop is asked for
+a child. What the SDK itself does with pipes and processes stays, and is under test with its users.
+
+This is the one place that touches the SDK's insides: two names, both checked when a block begins, and by a test:
+
+- `mcp.client.stdio._create_platform_compatible_process(command, args, env, errlog, cwd)`, which starts the process;
+- `os` in `mcp.os.posix.utilities`, by which a process that does not end in time is signalled by its number.
+
+The block counts for the thread that entered it and for any other: frameworks with an event loop in a thread of their
+own start their process there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from types import ModuleType
+from typing import Any
+
+from fuzzmcp.observe import STACKS
+from fuzzmcp.transports.askers import Askers
+from fuzzmcp.transports.memory import MemoryWire
+from fuzzmcp.transports.pipes import FakeProcess, open_process
+
+_START = "_create_platform_compatible_process"
+_lock = threading.Lock()
+_open: list[MemoryWire] = []
+"""The wires of the blocks that last, in the order in which they began."""
+_saved: list[tuple[ModuleType, str, Any]] = []
+
+
+class SeamError(RuntimeError):
+    """The installed SDK starts its processes in a way that fuzzmcp does not know."""
+
+
+@contextmanager
+def process_of(wire: MemoryWire) -> Iterator[None]:
+    """Let the SDK's stdio client start fake processes, which are connections of `wire`, while the block lasts.
+
+    Raises:
+        SeamError: The installed SDK is not built as expected.
+    """
+    with _lock:
+        if not _open:
+            _replace()
+        _open.append(wire)
+    try:
+        yield
+    finally:
+        with _lock:
+            del _open[next(place for place, one in enumerate(_open) if one is wire)]
+            while not _open and _saved:
+                module, name, before = _saved.pop()
+                setattr(module, name, before)
+
+
+@asynccontextmanager
+async def over_stdio(wire: MemoryWire) -> AsyncIterator[Any]:
+    """A connection by the SDK's own stdio client: its read and write streams, with a fake process behind them."""
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    with process_of(wire):
+        async with stdio_client(StdioServerParameters(command="fuzzmcp")) as streams:
+            yield streams
+
+
+def _replace() -> None:
+    from mcp.client import stdio
+    from mcp.os.posix import utilities
+
+    for module, name in ((stdio, _START), (utilities, "os")):
+        if name not in vars(module):
+            from fuzzmcp import _sdk
+
+            raise SeamError(f"mcp {_sdk.VERSION} has no {module.__name__}.{name}: its stdio client cannot be tested")
+    for module, name, new in ((stdio, _START, _start), (utilities, "os", _Signals(vars(utilities)["os"]))):
+        _saved.append((module, name, vars(module)[name]))
+        setattr(module, name, new)
+
+
+async def _start(command: str, args: list[str], env: Any = None, errlog: Any = None, cwd: Any = None) -> FakeProcess:
+    """In place of the SDK's own function: whatever the command is, the fake server answers."""
+    wire = _wire()
+    return await open_process(wire, Askers(wire))
+
+
+def _wire() -> MemoryWire:
+    """The wire of the running code: its run's, or the one of the last block where a thread knows of no run."""
+    stacks = STACKS.get()
+    return next((wire for wire in reversed(_open) if wire.stacks is stacks), _open[-1])
+
+
+class _Signals:
+    """The module `os` for code that signals by number: the numbers of fake processes mean those."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def getpgid(self, pid: int) -> int:
+        return pid if _process(pid) is not None else int(self._real.getpgid(pid))
+
+    def killpg(self, pgid: int, number: int) -> None:
+        process = _process(pgid)
+        if process is None:
+            self._real.killpg(pgid, number)
+        elif process.returncode is not None:
+            raise ProcessLookupError
+        elif number:
+            process.send_signal(number)
+
+
+def _process(pid: int) -> FakeProcess | None:
+    """The fake process of that number: of several runs, the running code's comes first."""
+    with _lock:
+        wires = [_wire(), *reversed(_open)] if _open else []
+    return next((p for wire in wires for p in wire.processes if p.pid == pid), None)
