@@ -28,6 +28,7 @@ def case_of(
     calls: Calls | None = None,
     tools: Any = None,
     protocol: str = DEFAULT_VERSION,
+    transport: str = "memory",
     backend: str = "asyncio",
 ) -> Case:
     """A case from what people write.
@@ -38,6 +39,7 @@ def case_of(
             of the first tool.
         tools: A JSON file, tool definitions, or a catalogue; None is the bundled one.
         protocol: The version that the fake server speaks.
+        transport: How `server.connect()` joins them: `memory`, or `stdio`, through the SDK's own stdio client.
         backend: `asyncio` or `trio`.
 
     Raises:
@@ -55,6 +57,7 @@ def case_of(
         tools=loaded,
         changed=catalogue.evolved(loaded) if changes else None,
         protocol=protocol,
+        transport=transport,
         backend=backend,
     )
 
@@ -73,6 +76,7 @@ def run(
     tools: str | Path | Any = None,
     contract: Contract | None = None,
     protocol: str = DEFAULT_VERSION,
+    transport: str = "memory",
     backend: str = "asyncio",
     quiet: bool = False,
 ) -> Run:
@@ -88,6 +92,7 @@ def run(
         tools: The catalogue: a JSON file, tool definitions, or a server object, which then also gives the `ok` answers.
         contract: What the client promises; its deadline also bounds the run.
         protocol: The version that the fake server speaks.
+        transport: How `server.connect()` joins them: `memory`, or `stdio`, through the SDK's own stdio client.
         backend: `asyncio` or `trio`.
         quiet: Swallow what the client prints.
 
@@ -108,7 +113,7 @@ def run(
     if isinstance(script, Case):
         case = script
     else:
-        case = case_of(script, calls=calls, tools=tools, protocol=protocol, backend=backend)
+        case = case_of(script, calls=calls, tools=tools, protocol=protocol, transport=transport, backend=backend)
     return drive(case, target, promised.limits, front=server, quiet=quiet)
 
 

@@ -198,7 +198,8 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     """
     from fuzzmcp.examples.zoo.retries import RetriesSpendCap
 
-    case, target, contract = replace(base, protocol=DEFAULT_VERSION), target_of(RetriesSpendCap), Contract()
+    case = replace(base, protocol=DEFAULT_VERSION, transport="memory")
+    target, contract = target_of(RetriesSpendCap), Contract()
     search = Search(
         target,
         case,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.faults import VERSIONS, nearest
+from fuzzmcp.faults import TRANSPORTS, VERSIONS, nearest
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
 BACKENDS = ("asyncio", "trio")
@@ -66,6 +66,7 @@ class Config:
     tools: str | None = None
     calls: tuple[str, ...] = ()
     protocol: str | None = None
+    transport: str | None = None
     backend: str | None = None
     checks: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -316,6 +317,7 @@ _KEYS: Mapping[str, Kind] = {
     "tools": _text,
     "calls": _texts,
     "protocol": _one_of("protocol version", VERSIONS),
+    "transport": _one_of("transport", TRANSPORTS),
     "backend": _one_of("backend", BACKENDS),
     "checks": _texts,
     "skip": _texts,

@@ -104,6 +104,8 @@ class _Module:
             options["tools"] = self.tools(saved)
         if case.protocol != DEFAULT_VERSION:
             options["protocol"] = _quoted(case.protocol)
+        if case.transport != "memory":
+            options["transport"] = _quoted(case.transport)
         if case.backend != "asyncio":
             options["backend"] = _quoted(case.backend)
         script, lines = _quoted(str(case.script)), []

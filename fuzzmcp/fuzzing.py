@@ -35,6 +35,7 @@ def fuzz(
     contract: Contract | None = None,
     vocabulary: Iterable[str] | None = None,
     protocol: str = DEFAULT_VERSION,
+    transport: str = "memory",
     backend: str = "asyncio",
 ) -> Callable[..., None]:
     """A Hypothesis test that draws cases and fails with the smallest one in which a client breaks a promise.
@@ -50,6 +51,7 @@ def fuzz(
         contract: What the client promises; None for the contract beside it.
         vocabulary: Names of the faults to draw from; all when None.
         protocol: The version that the fake server speaks.
+        transport: How `server.connect()` joins client and server: `memory`, or `stdio`.
         backend: `asyncio` or `trio`.
 
     Raises:
@@ -65,8 +67,12 @@ def fuzz(
     is_server = tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, dict))
     front = Front(tools) if is_server else None
     loaded = catalogue_of(tools) if is_server else catalogue.load(tools)
-    base = Case(tools=loaded, protocol=protocol, backend=backend)
-    strategy = cases(base.tools, protocol=protocol, vocabulary=allowed, backend=backend)
+    base = Case(tools=loaded, protocol=protocol, transport=transport, backend=backend)
+
+    def drawn(transport: str) -> st.SearchStrategy[Case]:
+        return cases(base.tools, protocol=protocol, transport=transport, vocabulary=allowed, backend=backend)
+
+    drawn(transport)  # a bad argument is an error here, not at the first draw
     subject = Subject(_place_of(target), target.role, options=(*_tools_option(tools), *_contract_options(contract)))
 
     def driven(case: Case) -> Run:
@@ -75,9 +81,10 @@ def fuzz(
     def ready() -> st.SearchStrategy[Case]:
         # Called once, before Hypothesis starts its clocks: the first runs of all pay for imports and caches.
         __tracebackhide__ = True
-        _prove(driven(base))
+        plain = driven(base)
+        _prove(plain)
         driven(dataclasses.replace(base, calls=default_calls(base.tools, len(base.tools))))
-        return strategy.map(played)
+        return drawn(plain.case.transport).map(played)
 
     def played(case: Case) -> Case:
         # A case is run while it is drawn: the deadline is meant for the body, and a busy machine would trip it.

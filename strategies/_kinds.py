@@ -11,10 +11,12 @@ from fuzzmcp.drift import Drift
 from fuzzmcp.faults import (
     ANSWERS,
     EXTRAS,
+    IN_SECONDS,
     METHODS,
     ODD_RESULTS,
     RANK,
     RPC_CODES,
+    TRANSPORTS,
     VERSIONS,
     Fault,
     nearest,
@@ -35,6 +37,7 @@ _VALUES: dict[str, tuple[Value, ...]] = {
     "429": (0.0, None, 2.5, 60.0, 3600.0),
     "rpc": RPC_CODES,
     "huge": (1_000,),
+    "exit": (0, -9),
     "progress": (3, 100),
     "block": (1.0, 10.0, 120.0),
 }
@@ -68,16 +71,18 @@ class Kind:
         return draw(self.actions) or draw(self.rest)  # type: ignore[arg-type]
 
 
-def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | None) -> None:
+def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | None, transport: str = "memory") -> None:
     """Raise ValueError for a word that nobody knows, or a vocabulary of which nothing applies."""
     methods = tuple(methods)
     _known("protocol version", [protocol], VERSIONS)
+    _known("transport", [transport], TRANSPORTS)
     _known("method", methods, tuple(METHODS))
     if vocabulary is None:
         return
     names = tuple(vocabulary)
     _known("fault", names, (*ANSWERS, *EXTRAS, LATE))
-    reasons = [why_inapplicable("ok" if name == LATE else name, m, protocol) for name in names for m in methods]
+    bare = ["ok" if name == LATE else name for name in names]
+    reasons = [why_inapplicable(name, method, protocol, transport) for name in bare for method in methods]
     if all(reasons):
         raise ValueError(f"nothing to draw from: {'; '.join(filter(None, reasons)) or 'no fault is named'}")
 
@@ -90,18 +95,18 @@ def _known(what: str, words: Iterable[str], known: tuple[str, ...]) -> None:
 
 
 def answer_kinds(
-    protocol: str,
+    carrier: tuple[str, str],
     methods: Sequence[str],
     vocabulary: frozenset[str] | None,
     delays: Sequence[float],
     tools: Sequence[Tool],
 ) -> list[Kind]:
-    """Every answer at every method, simplest first; the first is plain `ok`, in every vocabulary."""
+    """Every answer that `carrier` (protocol and transport) can carry, simplest first, plain `ok` in any case."""
     kinds = []
     for fault in ANSWERS.values():
         for method in methods:
             named = vocabulary is None or fault.name in vocabulary or fault.name == "ok"
-            if named and why_inapplicable(fault.name, method, protocol) is None:
+            if named and why_inapplicable(fault.name, method, *carrier) is None:
                 kinds.append(_drift(method, tools) if fault.name == "drift" else Kind.of(method, _plain(fault)))
     if vocabulary is None or vocabulary & {"ok", LATE}:
         whens: list[When] = ["cancel", *(at for at in delays if at)]
@@ -111,12 +116,14 @@ def answer_kinds(
     return sorted(kinds, key=lambda kind: rank[kind.name])
 
 
-def extra_kinds(protocol: str, method: str, vocabulary: frozenset[str] | None, delays: Sequence[float]) -> list[Kind]:
-    """Every extra at a method, simplest first."""
+def extra_kinds(
+    carrier: tuple[str, str], method: str, vocabulary: frozenset[str] | None, delays: Sequence[float]
+) -> list[Kind]:
+    """Every extra at a method that `carrier` (protocol and transport) can carry, simplest first."""
     return [
         Kind.of(method, _extras(fault, delays))
         for fault in EXTRAS.values()
-        if (vocabulary is None or fault.name in vocabulary) and why_inapplicable(fault.name, method, protocol) is None
+        if (vocabulary is None or fault.name in vocabulary) and why_inapplicable(fault.name, method, *carrier) is None
     ]
 
 
@@ -135,7 +142,7 @@ def _drifted(edits: Drift) -> Action:
 
 def _extras(fault: Fault, delays: Sequence[float]) -> list[Action]:
     whens: list[When] = [None, *(at for at in delays if at or fault.name in ("dup", "progress_after"))]
-    if fault.name not in ("cancel", "block"):
+    if fault.name not in IN_SECONDS:
         whens.append("cancel")
     return [Action(plain.name, plain.value, at=at) for at in whens for plain in _plain(fault)]
 

@@ -29,6 +29,7 @@ def cases(
     tools: Catalogue | None = None,
     *,
     protocol: str = DEFAULT_VERSION,
+    transport: str = "memory",
     moments: Iterable[float] = (),
     vocabulary: Iterable[str] | None = None,
     methods: Iterable[str] = METHODS,
@@ -46,8 +47,9 @@ def cases(
     Args:
         tools: The catalogue; None for the bundled one.
         protocol: The version that the fake server speaks.
+        transport: How client and server are joined.
         moments: Seconds after a request at which the client does something by itself; delays are drawn around them.
-        vocabulary: Names of faults to draw from; None for all that the protocol can carry.
+        vocabulary: Names of faults to draw from; None for all that protocol and transport can carry.
         methods: Script methods that steps may stand at.
         backend: `asyncio`, or `trio`, for which the seed of its task schedule is drawn as well.
         max_calls: The most calls.
@@ -68,12 +70,21 @@ def cases(
     @lru_cache(None)
     def script_for(called: tuple[int, ...]) -> st.SearchStrategy[Script]:
         results = tuple(catalogue[place] for place in called)
-        return scripts(protocol, methods=methods, vocabulary=names, max_steps=max_steps, delays=around, tools=results)
+        return scripts(
+            protocol,
+            transport=transport,
+            methods=methods,
+            vocabulary=names,
+            max_steps=max_steps,
+            delays=around,
+            tools=results,
+        )
 
     script_for(())  # a bad argument is an error here, not at the first draw
     workload = workloads(catalogue, max_calls)
     place_of = {tool.name: place for place, tool in enumerate(catalogue)}
-    plain, changed = Case(tools=catalogue, protocol=protocol, backend=backend), evolved(catalogue)
+    plain = Case(tools=catalogue, protocol=protocol, transport=transport, backend=backend)
+    changed = evolved(catalogue)
 
     @lru_cache(None)
     def outputs_of(name: str) -> st.SearchStrategy[Any]:

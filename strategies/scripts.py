@@ -39,13 +39,14 @@ _SHAPE = st.sampled_from(_SHAPES)
 def scripts(
     protocol: str = DEFAULT_VERSION,
     *,
+    transport: str = "memory",
     methods: Iterable[str] = METHODS,
     vocabulary: Iterable[str] | None = None,
     max_steps: int = 4,
     delays: Iterable[float] = moments(),
     tools: Catalogue | None = None,
 ) -> st.SearchStrategy[Script]:
-    """Scripts with up to `max_steps` steps, in which every fault applies to its method and to the protocol.
+    """Scripts with up to `max_steps` steps, in which every fault applies to its method, the protocol and the transport.
 
     Each draw takes the answers of all its steps from a random subset of the vocabulary, four at most: so faults
     repeat more often than chance would have it (swarm testing). They shrink towards fewer steps, then simpler faults
@@ -53,6 +54,7 @@ def scripts(
 
     Args:
         protocol: The version that the fake server will speak.
+        transport: How client and server will be joined.
         methods: Script methods that steps may stand at, simplest first. A step at `list` is drawn as readily as one
             at `call`; `init`, `discover` and `listen` only when named here.
         vocabulary: Names of faults to draw from (`late` is one of them here); None for all. Plain `ok` steps come in
@@ -62,7 +64,7 @@ def scripts(
         tools: Whose results drift; without any, a drift is the bare `drift`.
 
     Raises:
-        ValueError: An unknown protocol, method or fault, or a vocabulary of which nothing applies.
+        ValueError: An unknown protocol, transport, method or fault, or a vocabulary of which nothing applies.
 
     >>> from hypothesis import given
     >>> @given(scripts(vocabulary=["429", "dup"]))
@@ -72,11 +74,11 @@ def scripts(
     """
     methods = tuple(dict.fromkeys(methods))
     names = None if vocabulary is None else frozenset(vocabulary)
-    _kinds.checked(protocol, methods, None if names is None else sorted(names))
+    _kinds.checked(protocol, methods, None if names is None else sorted(names), transport)
     if max_steps < 1:
         raise ValueError("max_steps is at least 1")
     seconds = tuple(sorted(set(map(float, delays)), key=_readable))
-    table = _Table(protocol, methods, names, seconds, tools or ())
+    table = _Table((protocol, transport), methods, names, seconds, tools or ())
 
     @st.composite
     def script(draw: st.DrawFn) -> Script:
@@ -99,14 +101,14 @@ class _Table:
 
     def __init__(
         self,
-        protocol: str,
+        carrier: tuple[str, str],
         methods: Sequence[str],
         names: frozenset[str] | None,
         delays: Sequence[float],
         tools: Sequence[Tool],
     ) -> None:
-        self.answers = st.sampled_from(_kinds.answer_kinds(protocol, methods, names, delays, tools))
-        extras = {method: _kinds.extra_kinds(protocol, method, names, delays) for method in methods}
+        self.answers = st.sampled_from(_kinds.answer_kinds(carrier, methods, names, delays, tools))
+        extras = {method: _kinds.extra_kinds(carrier, method, names, delays) for method in methods}
         self.extras = {
             method: (kinds, st.sampled_from(range(max(1, 2 * len(kinds))))) for method, kinds in extras.items()
         }

@@ -24,6 +24,7 @@ client = "clients/mine.py:connect"
 tools = "tools.json"
 calls = ['get_order(order_id="A1")']
 protocol = "2025-06-18"
+transport = "stdio"
 backend = "trio"
 checks = ["spend_cap", "survives"]
 skip = ["backoff"]
@@ -128,6 +129,7 @@ def test_every_key_is_read_and_knows_where_it_stands(tmp_path: Path) -> None:
         "tools": "tools.json",
         "calls": ('get_order(order_id="A1")',),
         "protocol": "2025-06-18",
+        "transport": "stdio",
         "backend": "trio",
         "checks": ("spend_cap", "survives"),
         "skip": ("backoff",),

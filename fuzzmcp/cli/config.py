@@ -18,6 +18,7 @@ _DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "tools": (None, "a small bundled CRM"),
     "calls": ([], "the first tool with sample arguments"),
     "protocol": (DEFAULT_VERSION, ""),
+    "transport": ("memory", ""),
     "backend": ("asyncio", ""),
     "checks": ([], "all"),
     "skip": ([], "none"),

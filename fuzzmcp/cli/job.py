@@ -82,6 +82,7 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             calls=options["call"] or config.calls or None,
             tools=tools,
             protocol=options["protocol"],
+            transport=options["transport"],
             backend=options["backend"],
         )
     case = replace(case, schedule=options.get("schedule") or 0)
@@ -162,7 +163,7 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     That a case has the default protocol goes without saying, but not where the configuration says otherwise.
     """
     words: list[str] = []
-    for name, default in (("protocol", DEFAULT_VERSION), ("backend", "asyncio")):
+    for name, default in (("protocol", DEFAULT_VERSION), ("transport", "memory"), ("backend", "asyncio")):
         if options[name] == default and getattr(config, name) not in (None, default):
             words += [f"--{name}", default]
     if options["tools"] is not None:

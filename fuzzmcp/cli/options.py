@@ -11,13 +11,13 @@ from click.core import ParameterSource
 from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
 from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
-from fuzzmcp.faults import DEFAULT_VERSION, VERSIONS
+from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "fuzzmcp.config"
 _DEFAULTS = (
-    "protocol", "backend", "time", "runs", "seed", "regressions", "save", "database", "baseline", "max_findings",
-    "canary", "quiet",
+    "protocol", "transport", "backend", "time", "runs", "seed", "regressions", "save", "database", "baseline",
+    "max_findings", "canary", "quiet",
 )  # fmt: skip
 """Keys of the configuration that are the default of the option with their name, in every command that has it."""
 
@@ -46,6 +46,15 @@ def shared(command: F) -> F:
             show_default=True,
             metavar="VERSION",
             help="Version that the fake server speaks.",
+        ),
+        click.option(
+            "--transport",
+            type=OneOf("transport", TRANSPORTS),
+            default="memory",
+            show_default=True,
+            metavar="NAME",
+            help="How server.connect() joins client and server: memory, or stdio, by the SDK's own stdio client with a "
+            "fake process behind it. A client that starts its server itself is over stdio anyway.",
         ),
         click.option(
             "--backend",

@@ -89,7 +89,13 @@ def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> i
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
 
 
-_OF_THE_CASE = {"call": "--call", "protocol": "--protocol", "backend": "--backend", "schedule": "--schedule"}
+_OF_THE_CASE = {
+    "call": "--call",
+    "protocol": "--protocol",
+    "transport": "--transport",
+    "backend": "--backend",
+    "schedule": "--schedule",
+}
 
 
 def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str, Any], context: click.Context) -> int:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fuzzmcp.pytest_plugin.server import ScriptedServer
 
 _MARKER = (
-    "faults(script, *, calls, tools, protocol, backend): what the fixture fake_server does, request by request, "
-    "as in '429,hang' (fuzzmcp)"
+    "faults(script, *, calls, tools, protocol, transport, backend): what the fixture fake_server does, request by "
+    "request, as in '429,hang' (fuzzmcp)"
 )
 _CONFIG = pytest.StashKey[Config]()
 _SERVER = pytest.StashKey["ScriptedServer"]()

@@ -163,7 +163,8 @@ class _Client:
 
         options = {
             "check": (), "skip": (), "call": (), "tools": None, "deadline": None, "max_requests": None, "accept": (),
-            "protocol": self._config.protocol or DEFAULT_VERSION, "backend": "asyncio", "quiet": False,
+            "protocol": self._config.protocol or DEFAULT_VERSION, "transport": self._config.transport or "memory",
+            "backend": "asyncio", "quiet": False,
         }  # fmt: skip
         try:
             return job_of(self._config.spelled("client"), "", options, self._config)
@@ -177,7 +178,7 @@ class _Client:
         """A client that fails without any fault is an error, and no failure of its promises."""
         from fuzzmcp.search.opening import CannotRun, plain, unready
 
-        key = (case.protocol, case.backend, repr([tool.name for tool in case.tools]))
+        key = (case.protocol, case.transport, case.backend, repr([tool.name for tool in case.tools]))
         if key not in self._proven:
             run = self.drive(plain(case))
             self._proven[key] = failure("error", _ending(CannotRun(run))) if unready(run) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from fuzzmcp.target import target_of
 from fuzzmcp.trace import Event, Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
-_KEYWORDS = ("calls", "tools", "protocol", "backend")
+_KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
 
 class ScriptedServer:
@@ -60,6 +60,16 @@ class ScriptedServer:
         """The same for a client without the SDK: the streams carry lines of text, one JSON message each."""
         __tracebackhide__ = True
         return self._wire().lines()  # type: ignore[no-any-return]
+
+    def process(self) -> AbstractContextManager[None]:
+        """A block in which the SDK's stdio client starts a fake process, for clients that start their server."""
+        __tracebackhide__ = True
+        return self._wire().process()  # type: ignore[no-any-return]
+
+    async def open_process(self, *command: Any, **options: Any) -> Any:
+        """A fake child process, in place of `anyio.open_process`: command and options are not looked at."""
+        __tracebackhide__ = True
+        return await self._wire().open_process(*command, **options)
 
     def _wire(self) -> Any:
         __tracebackhide__ = True
@@ -161,6 +171,7 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
             calls=options.get("calls") or config.calls or None,
             tools=tools,
             protocol=options.get("protocol") or config.protocol or DEFAULT_VERSION,
+            transport=options.get("transport") or config.transport or "memory",
             backend=options.get("backend") or config.backend or "asyncio",
         )
     except ScriptError as error:

@@ -221,7 +221,7 @@ def report_of(
         seconds=result.seconds,
         virtual_seconds=round(result.tally.virtual_seconds, 3),
         protocol=base.protocol,
-        transport=base.transport,
+        transport=result.transport or base.transport,
         backend=base.backend,
         tool_count=len(base.tools),
         contract=contract_json(contract),
@@ -265,7 +265,12 @@ def saved(subject: Subject, finding: Finding, file: str | None = None, *, known:
 def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
     """The options of a replay without those that a case file tells itself."""
     pairs = zip(options[::2], options[1::2], strict=True)
-    return (word for name, value in pairs if name not in ("--protocol", "--backend") for word in (name, value))
+    return (
+        word
+        for name, value in pairs
+        if name not in ("--protocol", "--transport", "--backend")
+        for word in (name, value)
+    )
 
 
 def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
@@ -326,6 +331,8 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
         words += [word for call in case.calls for word in ("--call", str(call))]
     if case.protocol != DEFAULT_VERSION:
         words += ["--protocol", case.protocol]
+    if case.transport != "memory":
+        words += ["--transport", case.transport]
     if case.backend != "asyncio":
         words += ["--backend", case.backend]
     if case.schedule:

@@ -129,7 +129,11 @@ class Search:
         case = replace(self.base, script=Script())
         run = self._drive(case)
         prove(run)
-        self._consider(case)
+        if run.case.transport != self.base.transport:  # it starts its server itself: bytes can be broken as well
+            self.base = replace(self.base, transport=run.case.transport)
+            self._pending.base = self.base
+        self.result.transport = self.base.transport
+        self._consider(replace(case, transport=self.base.transport))
 
     def _corpus(self) -> None:
         """What is known comes first: it explains what the search would find again."""
@@ -169,6 +173,7 @@ class Search:
             self.base.tools,
             protocol=self.base.protocol,
             moments=self.result.moments,
+            transport=self.base.transport,
             backend=self.base.backend,
             interleave=self._interleave,
         )

@@ -70,6 +70,8 @@ def _weight(a: Action) -> tuple[Any, ...]:
         value = (len(edits), 0.0) if edits else (2, -1.0)
     elif takes is not None and takes.kind == "code":
         value = (0, float(RPC_CODES.index(a.value)) if a.value in RPC_CODES else abs(float(a.value)))  # type: ignore[arg-type]
+    elif takes is not None and takes.kind == "status":
+        value = (0, 0.0) if a.value == takes.default else (1, abs(float(a.value)))  # type: ignore[arg-type]
     elif takes is not None and a.value != takes.default:
         value = (1, float(a.value) if isinstance(a.value, (int, float)) else float(len(str(a.value))))
     return (_rank(a), value, a.style != "prose", at)
@@ -232,7 +234,7 @@ def _simpler_steps(step: Step, case: Case) -> Iterator[Step]:
 
 
 def _fits(name: str, step: Step, case: Case) -> bool:
-    return why_inapplicable(name, step.method, case.protocol) is None
+    return why_inapplicable(name, step.method, case.protocol, case.transport) is None
 
 
 def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
@@ -274,6 +276,8 @@ def _simpler_values(a: Action, case: Case) -> Iterator[Action]:
             yield from (replace(a, value=value) for value in _TIMES if value < _size(a.value))
         case "count" | "tokens":
             yield from (replace(a, value=value) for value in (1, 2, 3, 5, 10, 100, 1000) if value < _size(a.value))
+        case "status":
+            yield from (replace(a, value=value) for value in (0, -9))
         case "code":
             yield from (replace(a, value=code) for code in RPC_CODES)
 
@@ -301,4 +305,4 @@ def spelled(case: Case) -> str:
     """Script and calls of a case on one line, as a key: equal text means an equal run."""
     outputs = ",".join(f"{name}={value}" for name, value in sorted(case.outputs.items()))
     calls = ";".join(map(str, case.calls))
-    return f"{case.script} | {calls} | {outputs} | {case.protocol} {case.backend} {case.schedule}"
+    return f"{case.script} | {calls} | {outputs} | {case.protocol} {case.transport} {case.backend} {case.schedule}"

@@ -23,11 +23,11 @@ class Pending:
 
     Args:
         database: One of Hypothesis's example databases; None keeps nothing.
-        base: Tools, protocol and backend of the cases.
+        base: Tools, protocol, transport and backend of the cases.
     """
 
     def __init__(self, database: ExampleDatabase | None, base: Case) -> None:
-        self._database, self._base = database, base
+        self._database, self.base = database, base
         self._added: list[bytes] = []
 
     def add(self, case: Case) -> None:
@@ -47,7 +47,7 @@ class Pending:
         for data in sorted(self._database.fetch(_KEY)) if self._database is not None else ():
             self._added.append(data)
             try:
-                found.append(_loaded(data, self._base))
+                found.append(_loaded(data, self.base))
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
         return found

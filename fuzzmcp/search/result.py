@@ -47,7 +47,8 @@ class Result:
     `cases` were swept or drawn; a case that equals an earlier one is answered from memory, and what shrinking tries is
     no case: so `runs`, which were really driven, may be fewer or more. `exposed` says for each violated check when that
     was first seen. `known` are the saved cases that still fail, by their place in the corpus: they are no findings of
-    this search. `interrupted` says that the user ended it.
+    this search. `transport` is how the client turned out to be joined to the server. `interrupted` says that the user
+    ended it.
     """
 
     known: dict[int, Finding] = field(default_factory=dict)
@@ -58,5 +59,6 @@ class Result:
     runs: int = 0
     seconds: float = 0.0
     moments: tuple[float, ...] = ()
+    transport: str = ""
     interrupted: bool = False
     phase: str = ""

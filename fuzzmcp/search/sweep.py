@@ -92,20 +92,22 @@ def _next_name(value: str) -> str:
 
 
 def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
-    for answer in answers("call", base.protocol):
+    hang = Action("hang")
+    for answer in answers("call", base.protocol, base.transport):
         yield Step(answer)
     for moment in moments:
         for at in (max(moment - 1.0, 0.0), moment, moment + 1.0):
             yield Step(replace(OK, at=at))
     yield Step(replace(OK, at=3600.0))
     yield Step(replace(OK, at="cancel"))
-    for extra in extras("call", base.protocol):
+    for extra in extras("call", base.protocol, base.transport):
         if extra.name != "cancel":
             yield Step(OK, (extra,))
+        if extra.name == "badutf8":
+            yield Step(hang, (extra,))
         if extra.name in _SLOW_EXTRAS:
             yield Step(Action("ok", at=10.0), (extra,))
             yield Step(OK, (replace(extra, at=1.0),))
-    hang = Action("hang")
     cancel = Action("cancel", at=2.0)
     yield Step(hang, (cancel,))
     yield Step(replace(OK, at="cancel"), (cancel,))
@@ -116,10 +118,10 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
         yield Step(hang, (action(name),))
 
 
-def answers(method: str, protocol: str) -> Iterator[Action]:
+def answers(method: str, protocol: str, transport: str = "memory") -> Iterator[Action]:
     """Every answer that fits a script method, simplest first, with the values worth trying."""
     for name, fault in ANSWERS.items():
-        if name == "ok" or why_inapplicable(name, method, protocol):
+        if name == "ok" or why_inapplicable(name, method, protocol, transport):
             continue
         if name == "rpc":
             yield from (action("rpc", code) for code in _CODES)
@@ -135,10 +137,10 @@ def answers(method: str, protocol: str) -> Iterator[Action]:
             yield action(name, style="json")
 
 
-def extras(method: str, protocol: str) -> Iterator[Action]:
+def extras(method: str, protocol: str, transport: str = "memory") -> Iterator[Action]:
     """Every extra that fits a script method, simplest first."""
     for name in EXTRAS:
-        if why_inapplicable(name, method, protocol) is None:
+        if why_inapplicable(name, method, protocol, transport) is None:
             yield action("block", 60.0) if name == "block" else action(name)
 
 
@@ -148,7 +150,7 @@ def _retried(base: Case, single: list[Step]) -> Iterator[Case]:
     for step in single:
         if not step.extras:
             yield with_script(base, Script((Step(again), step)))
-    for extra in extras("call", base.protocol):
+    for extra in extras("call", base.protocol, base.transport):
         if extra.name != "cancel":
             for count in (1, 2):
                 yield with_script(base, Script((Step(again, (extra,), count=count),)))
@@ -162,13 +164,13 @@ def _opening(base: Case) -> Iterator[Case]:
     yield replace(pages, calls=(Call(behind.name, behind.sample_arguments),))  # a tool that is on a later page
     handshake = era_of(base.protocol) == "handshake"
     for method in ("list", "init" if handshake else "discover"):
-        for answer in answers(method, base.protocol):
+        for answer in answers(method, base.protocol, base.transport):
             yield with_script(loads[0], Script((Step(answer, method=method),)))
             if method == "list":
                 yield with_script(loads[0], Script((Step(answer, method=method, count=None),)))
                 yield with_script(loads[2], Script((Step(method=method), Step(answer, method=method))))
         yield with_script(loads[0], Script((Step(Action("ok", at=3600.0), method=method),)))
-        for extra in extras(method, base.protocol):
+        for extra in extras(method, base.protocol, base.transport):
             yield with_script(loads[0], Script((Step(OK, (extra,), method=method),)))
             if method == "list":
                 yield with_script(loads[0], Script((Step(OK, (extra,), method=method, count=None),)))

@@ -99,8 +99,8 @@ def test_the_whole_timeline_is_a_table_that_marks_the_evidence(report: Report) -
 
 def test_faults_that_were_never_injected_are_named(report: Report) -> None:
     said = Reader(page(report)).said
-    usable = sum("2025-11-25" in fault.versions for fault in FAULTS)
-    assert f"2 of {usable} faults that 2025-11-25 can carry were injected." in said
+    usable = sum("2025-11-25" in fault.versions and "memory" in fault.transports for fault in FAULTS)
+    assert f"2 of {usable} faults that 2025-11-25 over memory can carry were injected." in said
     never = said.partition("Never: ")[2].partition(" Answers")[0].split(", ")
     assert "hang" in never
     assert not {"429cap", "ping"} & set(never)

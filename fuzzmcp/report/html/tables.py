@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from fuzzmcp.faults import BY_NAME, FAULTS
+from fuzzmcp.faults import BY_NAME, FAULTS, Fault
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.model import Report
 from fuzzmcp.report.text import counted
@@ -113,12 +113,11 @@ def _share(part: int, whole: int) -> int:
 
 def coverage(report: Report) -> list[Child]:
     """Which faults of the vocabulary were injected how often, and which never."""
-    usable = [fault for fault in FAULTS if report.protocol in fault.versions]
+    usable = [fault for fault in FAULTS if _carries(report, fault)]
     never = [fault.name for fault in usable if not _injected(report, fault.name)]
     most = max((row["injected"] for row in report.faults.values()), default=0) or 1
-    first = (
-        f"{len(usable) - len(never)} of {counted(len(usable), 'fault')} that {report.protocol} can carry were injected."
-    )
+    carrier = f"{report.protocol} over {report.transport}"
+    first = f"{len(usable) - len(never)} of {counted(len(usable), 'fault')} that {carrier} can carry were injected."
     parts: list[Child] = [E("p", first)]
     if never:
         listed = ([", " if i else None, E("code", name)] for i, name in enumerate(never))
@@ -134,14 +133,19 @@ def coverage(report: Report) -> list[Child]:
     return parts
 
 
+def _carries(report: Report, fault: Fault) -> bool:
+    return report.protocol in fault.versions and report.transport in fault.transports
+
+
 def _injected(report: Report, name: str) -> int:
     return int(report.faults[name]["injected"]) if name in report.faults else 0
 
 
 def _fault(report: Report, name: str, most: int) -> Element:
     times, fault = _injected(report, name), BY_NAME.get(name)
-    carried = fault is None or report.protocol in fault.versions
-    said = f"{times:,}" if times else "never" if carried else f"not in {report.protocol}"
+    carried = fault is None or _carries(report, fault)
+    where = f"in {report.protocol}" if fault and report.protocol not in fault.versions else f"over {report.transport}"
+    said = f"{times:,}" if times else "never" if carried else f"not {where}"
     bar = E("span", class_="bar", style=f"--share:{_share(times, most)}%") if times else None
     return E(
         "li", E("code", name), E("span", said, class_="times"), bar,
