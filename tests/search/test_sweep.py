@@ -74,3 +74,14 @@ def test_two_calls_of_one_tool_ask_for_different_things():
     two = next(load for load in workloads(case_of()) if len(load.calls) == 2)
     assert two.calls[0].tool == two.calls[1].tool
     assert two.calls[0].arguments != two.calls[1].arguments
+
+
+def test_over_stdio_the_faults_of_bytes_are_tried_too_and_over_memory_never():
+    names = {"badutf8", "split", "exit"}
+    tried = {}
+    for transport in ("memory", "stdio"):
+        found = islice(sweep(case_of(transport=transport), MOMENTS), 1_150)
+        scripts = {str(case.script) for case in found}
+        tried[transport] = {name for name in names if any(name in script for script in scripts)}
+    assert tried == {"memory": set(), "stdio": names}
+    assert "hang+badutf8" in scripts

@@ -166,3 +166,13 @@ def test_the_same_seed_draws_the_same_cases_in_any_process() -> None:
     first = drawn("1")
     assert len(first.splitlines()) >= 40
     assert drawn("2") == first
+
+
+def test_the_faults_of_bytes_are_drawn_over_stdio_and_only_there() -> None:
+    assert shrunk(has("split"), transport="stdio") == 'split | get_order(order_id="A1")'
+    assert shrunk(has("badutf8"), transport="stdio") == 'badutf8 | get_order(order_id="A1")'
+    assert shrunk(has("exit"), transport="stdio") == 'exit | get_order(order_id="A1")'
+    with pytest.raises(ValueError, match="split needs transport stdio, not memory"):
+        cases(vocabulary=["split"])
+    with pytest.raises(ValueError, match="unknown transport 'stdoi'; did you mean 'stdio'"):
+        cases(transport="stdoi")
