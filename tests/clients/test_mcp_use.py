@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import sys
+import warnings
 
 import pytest
 
@@ -13,7 +14,9 @@ from fuzzmcp.clients import ADAPTERS
 
 if importlib.util.find_spec("mcp_use") is None:  # to import it before the adapter would switch its telemetry on
     pytest.skip("mcp-use is not installed", allow_module_level=True)
-adapter = importlib.import_module("fuzzmcp.clients.mcp_use")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what a framework says while it is imported is its own affair
+    adapter = importlib.import_module("fuzzmcp.clients.mcp_use")
 
 
 def test_it_calls_tools_over_stdio() -> None:
