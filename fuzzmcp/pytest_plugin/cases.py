@@ -142,7 +142,7 @@ class _Client:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._job: Job | BaseException | None = None
-        self._proven: dict[tuple[str, str, str], BaseException | None] = {}
+        self._proven: dict[tuple[str, ...], BaseException | None] = {}
 
     @property
     def job(self) -> Job:

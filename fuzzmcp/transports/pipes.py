@@ -123,7 +123,8 @@ class FakeProcess(Process):
         self._inbox = Inbox(BYTES)
         connection = wire.attach(self._inbox, lambda connection: Stdin(wire, connection, self), "stdio", askers)
         self._pid = FIRST_PID + connection
-        self._connection, self._stdin = connection, wire.streams[connection][1]
+        self._connection = connection
+        self._stdin: Stdin = wire.streams[connection][1]
         self._stdout = Stdout(self._inbox)
         self._code: int | None = None
         self._ended: anyio.Event | None = None
