@@ -341,7 +341,7 @@ class MemoryWire:
             ticket = self._fake.take(frame)
             if ticket.wants_ok:
                 context = CALL.get()
-                with self._stacks.serving(self._call(frame) if context is None else context):
+                with self.stacks.serving(self._call(frame) if context is None else context):
                     result = await self._ask(frame.get("params") or {})
         for delivery in self._fake.receive(frame, now, connection, result, ticket):
             self._due[id(delivery)] = delivery
