@@ -141,8 +141,8 @@ class _Session:
                 self.stopped = self.stopped or f"{type(error).__name__} escaped from a task of the client"
                 self.connect_error = self.connect_error or error
             self.forget_client()
-        if self.wire.transport != self.case.transport:  # a client that has started its server itself
-            self.case = replace(self.case, transport=self.wire.transport)
+        if self.wire.joined_over != self.case.transport:  # a client that has started its server itself
+            self.case = replace(self.case, transport=self.wire.joined_over)
         calls = range(len(self.case.calls) if self.target.role == "client" else 1)
         return Run(
             case=self.case,

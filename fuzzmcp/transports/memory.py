@@ -218,7 +218,7 @@ class MemoryWire:
         return bool(self.streams) and self.streams[-1][1].dropped
 
     @property
-    def transport(self) -> str:
+    def joined_over(self) -> str:
         """How the client is joined to the fake: `stdio` as the case says, or once it has started a process itself."""
         return "stdio" if self.processes else self._fake.case.transport
 
@@ -252,12 +252,12 @@ class MemoryWire:
 
         return await open_process(self)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Whatever else is asked for is not here: say what this is to somebody who expected the other thing."""
-        hint = ""
-        if name in ("transport", "adapter"):
-            hint = ": a function of an HTTP backend says so by its parameter's annotation, as 'backend: Upstream'"
-        raise AttributeError(f"the server has no '{name}', but connect(), lines() and process(){hint}")
+    def transport(self, *_: Any) -> NoReturn:
+        """Not here but on an `Upstream`: say so to a function of an HTTP backend that was taken for an MCP client."""
+        hint = "a function of an HTTP backend says so by its parameter's annotation, as 'backend: Upstream'"
+        raise TypeError(f"this is an MCP server, with connect(), lines() and process(): {hint}")
+
+    adapter = transport
 
     @asynccontextmanager
     async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
