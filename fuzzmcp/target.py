@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fuzzmcp.clients import why_missing
 from fuzzmcp.faults import nearest
 
 
@@ -170,8 +171,12 @@ def _module(place: str) -> Any:
         return importlib.import_module(place)
     except TargetError:
         raise
-    except ModuleNotFoundError as error:
-        raise TargetError(f"cannot import {place}: {error}") from error
+    except ImportError as error:
+        known = why_missing(place, error)
+        if known is not None:
+            raise TargetError(known) from None
+        what = "" if isinstance(error, ModuleNotFoundError) else f"{type(error).__name__}: "
+        raise TargetError(f"cannot import {place}: {what}{error}") from error
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -7,7 +7,10 @@ frameworks are not installed with fuzzmcp, and cannot all live in one environmen
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from fuzzmcp.faults import nearest
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Adapter:
         """What the command line calls it."""
         return f"fuzzmcp.clients.{self.module}:connect"
 
+    @property
+    def command(self) -> str:
+        """What installs what it needs."""
+        return "pip install " + " ".join(f"'{package}'" for package in (*self.requires, f"mcp{self.sdk}"))
+
 
 ADAPTERS = (
     Adapter("sdk_session", "MCP Python SDK, ClientSession"),
@@ -53,3 +61,50 @@ ADAPTERS = (
     Adapter("haystack", "Haystack MCP tool", ("mcp-haystack>=2",)),
 )
 """Every adapter, in the order of the table that `make clients` writes."""
+
+
+def why_missing(module: str, error: ImportError) -> str | None:
+    """What is wrong where `fuzzmcp.clients.MODULE` cannot be imported, None where only its own traceback can tell.
+
+    Args:
+        module: The full name of the module.
+        error: What its import raised.
+    """
+    package, _, name = module.rpartition(".")
+    if package != __name__:
+        return None
+    adapter = next((row for row in ADAPTERS if row.module == name), None)
+    if adapter is None:
+        guess = nearest(name, tuple(row.module for row in ADAPTERS))
+        return f"there is no adapter '{name}'" + (f"; did you mean '{guess}'?" if guess else "")
+    sdk = _installed("mcp")
+    if not fits(sdk, adapter.sdk):
+        return f"{adapter.framework}: needs mcp{adapter.sdk}, found {sdk}; {adapter.command}"
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "fuzzmcp").startswith("fuzzmcp"):
+        return f"{adapter.framework}: not installed ({error}); {adapter.command}"
+    return None
+
+
+def _installed(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def fits(number: str, bounds: str) -> bool:
+    """Whether a version lies within bounds like `>=1.24,<3`; pre-releases count as their release.
+
+    >>> fits("2.3.0", ">=2,<3"), fits("2.0.9", ">=2.1,<3"), fits("2.3.0", "<2")
+    (True, False, False)
+    """
+    own = _numbers(number)
+    lower = [_numbers(bound[2:]) for bound in bounds.split(",") if bound.startswith(">=")]
+    upper = [_numbers(bound[1:]) for bound in bounds.split(",") if bound.startswith("<")]
+    return all(own >= bound for bound in lower) and all(own < bound for bound in upper)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:3]))
