@@ -309,6 +309,8 @@ CONTRACT: Mapping[str, Kind] = {
     "shutdown": _seconds,
     "jitter": _flag,
     "protocol_errors_as_results": _flag,
+    "error_words": _texts,
+    "errors_as_text": _flag,
 }
 """Keys of the contract, and what each may be; `accept`, as the command line calls it, is `accepts`."""
 

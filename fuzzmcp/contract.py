@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fuzzmcp.harness import Limits
+from fuzzmcp.interpret import Reading
 
 _MISTAKES: tuple[type[BaseException], ...] = (
     AssertionError,
@@ -41,6 +42,10 @@ class Contract:
         shutdown: Virtual seconds that closing the session may take.
         jitter: The client draws its waits at random, so that a later wait may be shorter than an earlier one.
         protocol_errors_as_results: The client may hand a protocol error back as an error result instead of raising.
+        error_words: How a text begins that tells of an error, where the client answers a model in words, without an
+            error flag.
+        errors_as_text: The client answers a model in words and hands it an execution error's own text, without flag
+            or words around it: where the text is, the error has surfaced.
 
     >>> Contract(deadline=60, max_requests=3).deadline
     60
@@ -55,6 +60,8 @@ class Contract:
     jitter: bool = False
     protocol_errors_as_results: bool = False
     max_requests_per_tool: Mapping[str, int] = field(default_factory=dict, hash=False)
+    error_words: tuple[str, ...] = ()
+    errors_as_text: bool = False
 
     def __post_init__(self) -> None:
         for name in ("deadline", "max_requests", "grace", "max_frames", "shutdown"):
@@ -76,6 +83,15 @@ class Contract:
         1
         """
         return self.max_requests_per_tool.get(tool, self.max_requests)
+
+    def is_error(self, reading: Reading) -> bool:
+        """Whether a caller takes what was returned for an error: by its flag, its shape, or its first words.
+
+        >>> from fuzzmcp.interpret import interpret
+        >>> Contract(error_words=("Error: ",)).is_error(interpret("Error: no such order"))
+        True
+        """
+        return reading.says_error or (reading.is_error is None and reading.text.startswith(self.error_words))
 
     def accepts_error(self, error: BaseException) -> bool:
         """Whether this exception may come out of a call."""

@@ -49,6 +49,8 @@ max_frames = 100
 shutdown = 1.5
 jitter = true
 protocol_errors_as_results = true
+error_words = ["Error: "]
+errors_as_text = true
 """
 
 
@@ -145,7 +147,7 @@ def test_every_key_is_read_and_knows_where_it_stands(tmp_path: Path) -> None:
         "quiet": False,
     }
     assert Contract(**config.contract) == Contract(
-        60.0, 3, ("ToolFailed",), 2.0, 100, 1.5, True, True, {"refund_order": 1}
+        60.0, 3, ("ToolFailed",), 2.0, 100, 1.5, True, True, {"refund_order": 1}, ("Error: ",), True
     )
     lines = FULL.split("\n")
     for key, origin in config.origins.items():

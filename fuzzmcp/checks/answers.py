@@ -75,7 +75,7 @@ def drift_caught(facts: Facts, contract: Contract) -> Verdict:
             continue
         met = True
         reading = facts.readings.get(call if facts.run.role == "client" else 0)
-        if outcome.status != "returned" or reading is None or reading.says_error:
+        if outcome.status != "returned" or reading is None or contract.is_error(reading):
             continue
         words = reading.is_error is None and reading.structured is None and reading.text != ""
         valid = _keeps_schema(facts, exchange, reading)
@@ -120,7 +120,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
             continue
         if exchange.fault is not None and _may_be_refused(exchange.fault):
             continue
-        problem = _refused(facts, call, outcome, answer)
+        problem = _refused(facts, call, outcome, answer, contract)
         if problem:
             fault = f" ({exchange.fault})" if exchange.fault else ""
             message = f"a valid answer to {facts.title(call)}{fault} arrived, but {problem}"
@@ -135,7 +135,7 @@ def _may_be_refused(fault: Action) -> bool:
     return fault.name == "huge" or any(edit.op == "reformat" for edit in edits)
 
 
-def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer) -> str:
+def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer, contract: Contract) -> str:
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"the call raised {type(error).__name__}"
@@ -144,7 +144,7 @@ def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer) -> str:
     reading = facts.readings.get(outcome.call)
     if reading is None or facts.run.role == "agent":
         return ""
-    if reading.is_error or (reading.looks_failed and not shows(reading, answer)):
+    if reading.is_error or (contract.is_error(reading) and not shows(reading, answer)):
         return "it came back as an error"
     return _changed_on_the_way(reading, answer)
 
@@ -202,8 +202,9 @@ def error_channels(facts: Facts, contract: Contract) -> Verdict:
 
 def _client_channel(facts: Facts, outcome: Outcome, answer: Answer, contract: Contract) -> str:
     reading = facts.readings.get(outcome.call)
-    if reading is not None and not reading.says_error:
-        return "came back as a success"
+    if reading is not None and not contract.is_error(reading):
+        told = contract.errors_as_text and answer.kind == "execution_error" and answer.text in reading.text
+        return "" if told else "came back as a success"
     if answer.kind == "protocol_error":
         as_result = reading is not None and not contract.protocol_errors_as_results
         return "came back as an execution error" if as_result else ""

@@ -94,7 +94,7 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     if run.probe is None:
         return _went_down(facts)
     reading = interpret(run.probe.value)
-    if run.probe.status == "returned" and not reading.says_error:
+    if run.probe.status == "returned" and not contract.is_error(reading):
         return held_if(True)
     how = f"raised {type(run.probe.error).__name__}" if run.probe.error is not None else run.probe.status
     how = "came back as an error" if run.probe.status == "returned" else how
