@@ -19,6 +19,8 @@ _NAMED = re.compile(
     r"""(?P<name>[A-Za-z][\w.-]*)\\*["']?\s*[:=]\s*"""
     r"""(?P<value>(?P<quote>\\*["'])|(?:Basic|Bearer)\s+[^\s,;"']+|[\[{]|[^\s,;)}\]"'\\]+)"""
 )
+_ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Z]\w*(Error|Exception)")
+"""The name of an exception, in front of its message: `KeyError: 'order_id'`."""
 _PLAIN = ("true", "false", "null", "None", "True", "False", *TYPES)
 """Words that hide nothing: literals, and the types in `drift(token:string)`."""
 
@@ -62,12 +64,14 @@ def redacted_text(text: str) -> str:
     'get_order(order_id="A1", api_key="[redacted]")'
     >>> redacted_text("Authorization: Bearer s3cr3t")
     'Authorization: [redacted]'
+    >>> redacted_text("raised KeyError: 'order_id'")
+    "raised KeyError: 'order_id'"
     """
     done, at = [], 0
     while (found := _NAMED.search(text, at)) is not None:
         value = found.start("value")
         done.append(text[at:value])
-        if is_secret(found["name"]):
+        if is_secret(found["name"]) and not _ERROR.fullmatch(found["name"]):
             at = _end(text, found)
             done.append(_mask_for(found))
         else:  # what is named may hold names itself: `error="token=1"`, `{"a": {"token": 1}}`

@@ -8,7 +8,9 @@ frameworks are not installed with fuzzmcp, and cannot all live in one environmen
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fuzzmcp.faults import nearest
 
@@ -61,6 +63,21 @@ ADAPTERS = (
     Adapter("haystack", "Haystack MCP tool", ("mcp-haystack>=2",)),
 )
 """Every adapter, in the order of the table that `make clients` writes."""
+
+
+class ToolNotOffered(LookupError):
+    """A framework offers its agent no such tool, though the server has it."""
+
+
+def offered(tools: Mapping[str, Any], name: str) -> Any:
+    """The tool of that name among those that a framework offers its agent.
+
+    Raises:
+        ToolNotOffered: There is none: its list failed, or holds only part of the catalogue.
+    """
+    if name not in tools:
+        raise ToolNotOffered(f"{name} is not among the {len(tools)} tools that the framework found")
+    return tools[name]
 
 
 def why_missing(module: str, error: ImportError) -> str | None:

@@ -8,6 +8,9 @@ handshake. It pings before each call, and does not retry. It needs asyncio.
 A function answers with a `ToolResult` in words for a model, without an error flag: "Error from MCP tool …" with the
 server's text for execution errors, "MCP tool … failed" for protocol errors and timeouts, "Error: …" for everything
 else. The contract takes these words as telling of an error. Nothing is raised but by connecting, which is FastMCP's.
+
+A failed `tools/list` is only logged, and the agent runs without tools until its next run tries again: a defect. A call
+of such a tool raises `ToolNotOffered` here, which the contract does not accept.
 """
 
 from __future__ import annotations
@@ -19,23 +22,25 @@ from typing import Any
 from agno.tools.mcp import MCPTools
 from fastmcp import Client
 
-from fuzzmcp.clients import fastmcp
+from fuzzmcp.clients import fastmcp, offered
 from fuzzmcp.clients.fastmcp import Transport
 from fuzzmcp.contract import Contract
 
 contract = Contract(
-    error_words=("Error from MCP tool", "MCP tool", "Error: "), protocol_errors_as_results=True, accepts=fastmcp.contract.accepts
+    error_words=("Error from MCP tool", "MCP tool", "Error: "),
+    protocol_errors_as_results=True,
+    accepts=fastmcp.contract.accepts,
 )
 
 
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
-    """Give the tools a connected client; a call is one of their functions."""
+    """Give the tools a connected client; a call connects them if need be, as a run does, and calls one function."""
     async with Client(Transport(server), timeout=10, mode="legacy") as client:
         tools = MCPTools(session=client)
-        await tools.initialize()
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            return await tools.functions[tool].entrypoint(**arguments)
+            await tools.connect()
+            return await offered(tools.functions, tool).entrypoint(**arguments)
 
         yield call_tool

@@ -20,6 +20,7 @@ from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import StdioServerParams, mcp_server_tools
 from mcp import ClientSession
 
+from fuzzmcp.clients import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract()
@@ -34,6 +35,6 @@ async def connect(server: Any) -> AsyncIterator[Any]:
         tools = {tool.name: tool for tool in made}
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            return await tools[tool].run_json(arguments, CancellationToken())
+            return await offered(tools, tool).run_json(arguments, CancellationToken())
 
         yield call_tool

@@ -19,7 +19,8 @@ from typing import Any
 from dspy import Tool
 from mcp import ClientSession
 
-from fuzzmcp.clients.sdk_session import greet
+from fuzzmcp.clients import offered
+from fuzzmcp.clients.sdk_session import every_tool, greet
 from fuzzmcp.contract import Contract
 
 contract = Contract(
@@ -40,9 +41,9 @@ async def connect(server: Any) -> AsyncIterator[Any]:
     """Make the tools of a session; a call awaits one of them."""
     async with server.connect() as (read, write), ClientSession(read, write) as session:
         await greet(session)
-        tools = {tool.name: Tool.from_mcp_tool(session, tool) for tool in (await session.list_tools()).tools}
+        tools = {tool.name: Tool.from_mcp_tool(session, tool) for tool in await every_tool(session)}
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            return await tools[tool].acall(**arguments)
+            return await offered(tools, tool).acall(**arguments)
 
         yield call_tool

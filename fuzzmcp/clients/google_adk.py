@@ -7,7 +7,8 @@ listing tools; a call is not. It needs asyncio.
 
 A tool answers with a dict for a model: the result as on the wire (`isError` with it), or `{"error": "…"}` for protocol
 errors, timeouts and results that break the `outputSchema`: by design nothing is raised, so protocol errors come back as
-results of another shape, which the contract allows.
+results of another shape, which the contract allows. A session that cannot be set up, and a failed `tools/list`, raise
+`ConnectionError`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from google.adk.tools.mcp_tool import McpToolset, StdioConnectionParams
 from google.adk.tools.tool_context import ToolContext
 from mcp import StdioServerParameters
 
+from fuzzmcp.clients import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(protocol_errors_as_results=True, accepts=("ConnectionError",))
@@ -29,18 +31,18 @@ contract = Contract(protocol_errors_as_results=True, accepts=("ConnectionError",
 
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
-    """Open a toolset on the server's streams; a call runs one of its tools."""
+    """Open a toolset on the server's streams; a call is one turn: an agent lists its tools and runs one of them."""
     toolset = McpToolset(connection_params=StdioConnectionParams(server_params=StdioServerParameters(command="unused")))
     # The toolset has no seam for a transport of one's own: this is where it makes one.
     toolset._mcp_session_manager._create_client = lambda *args, **options: server.connect()
     try:
-        tools = {tool.name: tool for tool in await toolset.get_tools()}
         sessions = InMemorySessionService()
         session = await sessions.create_session(app_name="fuzzmcp", user_id="caller")
         run = InvocationContext(session_service=sessions, session=session, invocation_id="1")
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            return await tools[tool].run_async(args=arguments, tool_context=ToolContext(run))
+            tools = {made.name: made for made in await toolset.get_tools()}
+            return await offered(tools, tool).run_async(args=arguments, tool_context=ToolContext(run))
 
         yield call_tool
     finally:

@@ -8,7 +8,8 @@ has one of 300 s, and opens a session for every call.) It needs asyncio and mcp 
 Execution errors are returned as a `ToolMessage` with `status="error"`, whose content is the server's. Protocol errors
 raise the SDK's `McpError`, a result that is no result raises pydantic's `ValidationError`, and one that breaks the
 tool's `outputSchema` a `RuntimeError`. Structured content is the message's artifact. Audio raises `NotImplementedError`
-by design (`tools.py`: "not yet supported"): a valid result is refused there.
+by design (`tools.py`: "not yet supported"): a valid result is refused there. A catalogue may have 1,000 pages, which
+the contract's frame budget leaves room for.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any
 from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp import ClientSession
 
+from fuzzmcp.clients import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(
+    max_frames=1_100,
     accepts=(
         "McpError",
         "ValidationError",
@@ -30,7 +33,7 @@ contract = Contract(
         "NotImplementedError",
         "ClosedResourceError",
         "BrokenResourceError",
-    )
+    ),
 )
 
 
@@ -42,6 +45,6 @@ async def connect(server: Any) -> AsyncIterator[Any]:
         tools = {tool.name: tool for tool in await load_mcp_tools(session)}
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
-            return await tools[tool].ainvoke({"type": "tool_call", "id": "1", "name": tool, "args": arguments})
+            return await offered(tools, tool).ainvoke({"type": "tool_call", "id": "1", "name": tool, "args": arguments})
 
         yield call_tool

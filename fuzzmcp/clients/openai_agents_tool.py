@@ -8,7 +8,7 @@ A function tool answers in words for a model. Execution errors are the server's 
 model reads them, so the contract takes them as told. Everything else (protocol errors, timeouts, results that break the
 `outputSchema`) becomes the one sentence "An error occurred while running the tool. Please try again.", by design, with
 the reason in the log: the contract takes that as telling of a failure. Structured content is dropped unless the server
-object asks for it: what a model sees is the text block.
+object asks for it: what a model sees is the text block. Listing the tools raises as the server object does.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agents import Agent, RunContextWrapper
-from agents.mcp import MCPUtil
 from agents.tool_context import ToolContext
 
+from fuzzmcp.clients import offered, openai_agents
 from fuzzmcp.clients.openai_agents import Server
 from fuzzmcp.contract import Contract
 
@@ -29,20 +29,20 @@ contract = Contract(
     error_words=("An error occurred while running the tool",),
     errors_as_text=True,
     protocol_errors_as_results=True,
-    accepts=("AgentsException",),
+    accepts=(*(openai_agents.contract.accepts or ()), "AgentsException"),
 )
 
 
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
-    """Make the function tools of an agent; a call invokes one as a run of the agent does."""
+    """Give a server to an agent; a call is one turn: the agent lists its tools, and one of them is invoked."""
     async with Server(server) as connected:
-        made = await MCPUtil.get_function_tools(connected, False, RunContextWrapper(None), Agent(name="caller"))
-        tools: dict[str, Any] = {tool.name: tool for tool in made}
+        agent = Agent(name="caller", mcp_servers=[connected])
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
+            tools = {made.name: made for made in await agent.get_mcp_tools(RunContextWrapper(None))}
             text = json.dumps(arguments)
             context = ToolContext(None, tool_name=tool, tool_call_id="1", tool_arguments=text)
-            return await tools[tool].on_invoke_tool(context, text)
+            return await offered(tools, tool).on_invoke_tool(context, text)
 
         yield call_tool

@@ -2,7 +2,8 @@
 
     fuzzmcp run fuzzmcp.clients.pydantic_ai:connect
 
-The defaults: 5 seconds to connect, 300 seconds for a call; no retry of its own. It needs asyncio.
+The defaults: 5 seconds to connect, 300 seconds for every request; no retry of its own. A call may cost two requests,
+for the SDK lists the tools behind the first result, so the contract's deadline is above 600. It needs asyncio.
 
 Execution errors raise `ModelRetry` with the server's text, which an agent gives to its model. So do protocol errors, by
 its documented default (`tool_error_behavior="retry"`), without their code: the model is told of both alike, which is
@@ -22,7 +23,8 @@ from fuzzmcp.clients.fastmcp import Transport
 from fuzzmcp.contract import Contract
 
 contract = Contract(
-    accepts=("ModelRetry", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError")
+    deadline=700.0,
+    accepts=("ModelRetry", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError"),
 )
 
 

@@ -9,8 +9,9 @@ which here calls again. It needs asyncio.
 
 Execution errors and protocol errors are a retry for the model; a second one ends the run with `UnexpectedModelBehavior`
 (the cause is `ModelRetry`). That a model is told to try again after any error, also after one that no retry can mend
-and for a tool that must not run twice, is the framework's policy: `no_pointless_retry`, `spend_cap`, `retry_after` and
-`unsafe_retry` tell what it costs. A result that breaks the tool's `outputSchema` raises a `RuntimeError`.
+and for a tool that must not run twice, is the framework's policy, and the model's to follow: `no_pointless_retry`,
+`spend_cap`, `retry_after` and `unsafe_retry` tell what it costs. A failed `tools/list` raises the SDK's `McpError` or
+`MCPError`, a result that breaks the tool's `outputSchema` a `RuntimeError`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ contract = Contract(
     deadline=700.0,
     accepts=(
         "UnexpectedModelBehavior",
+        "McpError",
+        "MCPError",
         "ValidationError",
         "RuntimeError",
         "ClosedResourceError",

@@ -19,10 +19,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp import ClientSession
+from mcp.types import PaginatedRequestParams
 
 from fuzzmcp.contract import Contract
 
 UNSUPPORTED_VERSION = -32022
+PAGES = 100
 
 contract = Contract(
     accepts=("McpError", "MCPError", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError")
@@ -46,3 +48,17 @@ async def greet(session: Any) -> None:
         if code != UNSUPPORTED_VERSION or not hasattr(session, "discover"):
             raise
         await session.discover()
+
+
+async def every_tool(session: Any) -> list[Any]:
+    """The tools on all pages of the catalogue, for frameworks that leave listing to their user."""
+    found: list[Any] = []
+    cursors: list[str] = []
+    while len(cursors) < PAGES:
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursors[-1]) if cursors else None)
+        found += page.tools
+        cursor = page.model_dump(by_alias=True).get("nextCursor")
+        if cursor is None or cursor in cursors:
+            break
+        cursors.append(cursor)
+    return found
