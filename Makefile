@@ -4,8 +4,9 @@ PYTHON ?= python3
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 SDKS ?= 1.30.0 2.3.0
 VENV := .venv
-# For the tests of retry stacking; not installed beside the oldest versions, which they cannot live with.
-SDK_EXTRAS := anthropic,openai,fastmcp
+# For the tests of retry stacking and of the adapters: those that live with both majors of the SDK and are quick to
+# install. Not installed beside the oldest versions, which they cannot live with.
+SDK_EXTRAS := anthropic,openai,fastmcp,frameworks
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
 .PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clean

@@ -77,6 +77,56 @@ def test_a_list_of_content_blocks_or_texts() -> None:
     assert interpret([TEXT, {"type": "text", "text": "b"}, "c"]).text == f"{TEXT.text}\nb\nc"
 
 
+@dataclass
+class Message:
+    """As LangChain's `ToolMessage`: status and artifact around content blocks."""
+
+    content: Any
+    status: str = "success"
+    artifact: Any = None
+    tool_call_id: str = "1"
+
+
+def test_a_message_that_answers_a_tool_call() -> None:
+    blocks = [{"type": "text", "text": TEXT.text, "id": "lc_1"}]
+    assert interpret(Message(blocks, artifact={"structured_content": ORDER})) == Reading(False, ORDER, TEXT.text)
+    assert interpret(Message([{"type": "text", "text": "no"}], "error")) == Reading(True, None, "no")
+    assert interpret(Message("no", "error")).says_error
+
+
+@dataclass
+class Words:
+    """As Agno's `ToolResult`: words for a model, data in the metadata."""
+
+    content: str
+    metadata: Any = None
+
+
+def test_words_for_a_model_with_data_beside_them() -> None:
+    assert interpret(Words("an order", {"structured_content": ORDER})) == Reading(None, ORDER, "an order")
+    assert interpret(Words(TEXT.text)) == Reading(None, ORDER, TEXT.text)
+    assert interpret(Words("Error: no")) == Reading(None, None, "Error: no")
+
+
+def test_content_alone_is_its_text_and_what_that_holds() -> None:
+    block = {"type": "text", "text": TEXT.text}
+    assert interpret(block) == interpret([block]) == interpret([TEXT]) == Reading(None, ORDER, TEXT.text)
+    assert interpret([TEXT.text, "Source: orders."]) == Reading(None, ORDER, f"{TEXT.text}\nSource: orders.")
+    assert interpret({"type": "text", "text": "no such order"}) == Reading(None, None, "no such order")
+    image = types.ImageContent.model_validate({"type": "image", "data": "", "mimeType": "image/png"})
+    assert interpret([image]) == Reading(None, None, "")
+
+
+@pytest.mark.parametrize("data", [["a", "b"], [1, 2], [], [{"type": "text"}], [{"type": ["text"]}], [{"type": "dog"}]])
+def test_a_list_that_is_no_content_is_data(data: Any) -> None:
+    assert interpret(data).structured == data
+
+
+def test_data_with_a_type_of_its_own_is_data() -> None:
+    for data in ({"type": "order", "text": "x"}, {"type": "image", "name": "x"}, {"type": 3}):
+        assert interpret(data).structured == data
+
+
 def test_a_model_or_an_object_is_its_fields() -> None:
     class Order:
         def __init__(self) -> None:

@@ -5,10 +5,10 @@
 The defaults: 5 seconds to connect and for every request over stdio. Setting up a session is tried twice, and so is
 listing tools; a call is not. It needs asyncio.
 
-A tool answers with a dict for a model: the result as on the wire (`isError` with it), or `{"error": "…"}` for protocol
-errors, timeouts and results that break the `outputSchema`: by design nothing is raised, so protocol errors come back as
-results of another shape, which the contract allows. A session that cannot be set up, and a failed `tools/list`, raise
-`ConnectionError`.
+A tool answers with a dict for a model: the result as on the wire, with `isError` for execution errors, or
+`{"error": "…"}` for protocol errors, timeouts and results that break the `outputSchema`. By design nothing is raised,
+so protocol errors come back as results of another shape, which the contract allows. A session that cannot be set up,
+and a failed `tools/list`, raise `ConnectionError`.
 """
 
 from __future__ import annotations

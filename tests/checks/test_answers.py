@@ -428,6 +428,66 @@ def test_error_channels_is_broken_by_a_protocol_error_that_comes_back_as_a_resul
     assert judged("error_channels", client(as_result), "rpc(-32603)", contract=allowed) == HELD
 
 
+async def in_words(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+    """As a tool that answers a model: the server's text, or a sentence about the error."""
+    try:
+        result = await session.call(tool, arguments)
+    except Refused as error:
+        return f"Failed: {error}"
+    return f"Failed: {text_of(result)}" if failed(result) else text_of(result)
+
+
+def test_error_channels_knows_an_error_by_the_words_of_the_contract() -> None:
+    words = Contract(error_words=("Failed: ",))
+    assert judged("error_channels", client(in_words), "error", contract=words) == HELD
+    found = judged("error_channels", client(in_words), "rpc(-32603)", contract=words)
+    assert found.message == "the protocol error of get_order (rpc(-32603)) came back as an execution error"
+    both = Contract(error_words=("Failed: ",), protocol_errors_as_results=True)
+    assert judged("error_channels", client(in_words), "rpc(-32603)", contract=both) == HELD
+    violated("error_channels", client(in_words), "error")
+
+
+def test_error_channels_takes_the_bare_text_of_an_execution_error_where_the_contract_does() -> None:
+    async def bare(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        return text_of(await session.call(tool, arguments))
+
+    async def hushed(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        result = await session.call(tool, arguments)
+        return "done" if failed(result) else result
+
+    texts = Contract(errors_as_text=True)
+    assert judged("error_channels", client(bare), "error", contract=texts) == HELD
+    assert judged("error_channels", client(hushed), "error", contract=texts) != HELD
+    assert judged("error_channels", client(as_words), "rpc(-32603)", contract=texts) != HELD
+
+
+async def as_words(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+    try:
+        return text_of(await session.call(tool, arguments))
+    except Refused as error:
+        return str(error)
+
+
+def test_valid_accepted_is_broken_by_words_of_an_error_in_place_of_a_valid_answer() -> None:
+    async def gloomy(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        await session.call(tool, arguments)
+        return "Failed: something"
+
+    words = Contract(error_words=("Failed: ",))
+    found = judged("valid_accepted", client(gloomy), "odd", contract=words)
+    assert found.message == "a valid answer to get_order (odd) arrived, but it came back as an error"
+
+
+def test_drift_caught_and_survives_know_an_error_by_the_words_of_the_contract() -> None:
+    async def suspects(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        return f"Failed: {text_of(await session.call(tool, arguments))}"
+
+    words = Contract(error_words=("Failed: ",))
+    assert judged("drift_caught", client(suspects), "drift", contract=words) == HELD
+    found = judged("survives", client(suspects), "error", contract=words)
+    assert found.message == "after the script, an ordinary call on the same session came back as an error"
+
+
 def test_error_channels_is_broken_by_a_protocol_error_that_comes_back_as_a_success() -> None:
     async def shrugs(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
         try:

@@ -1,0 +1,104 @@
+"""The table of adapters: every row has its module, and what is wrong with one is told in a line."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from commands import invoke
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzmcp import clients
+from fuzzmcp.clients import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
+
+FOLDER = Path(clients.__file__).parent
+HERE = [adapter for adapter in ADAPTERS if (FOLDER / f"{adapter.module}.py").is_file()]
+EACH = pytest.mark.parametrize("adapter", HERE, ids=lambda adapter: adapter.module)
+
+
+def source(adapter: Adapter) -> ast.Module:
+    return ast.parse((FOLDER / f"{adapter.module}.py").read_text("utf-8"))
+
+
+def test_every_row_has_a_module_and_every_module_a_row() -> None:
+    modules = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
+    assert modules == {adapter.module for adapter in ADAPTERS}
+
+
+@EACH
+def test_a_module_says_how_it_is_run_and_how_errors_surface(adapter: Adapter) -> None:
+    text = " ".join((ast.get_docstring(source(adapter)) or "").split())
+    assert f"fuzzmcp run {adapter.client}" in text
+    assert "timeout" in text or "seconds" in text
+    assert "xecution error" in text
+    assert "rotocol error" in text
+
+
+@EACH
+def test_a_module_has_a_contract_and_a_documented_client(adapter: Adapter) -> None:
+    body = source(adapter).body
+    names = {
+        target.id
+        for node in body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert "contract" in names
+    connect = next(n for n in body if isinstance(n, (ast.AsyncFunctionDef, ast.FunctionDef)) and n.name == "connect")
+    assert ast.get_docstring(connect)
+
+
+def test_the_table_imports_no_framework() -> None:
+    tree = ast.parse(Path(clients.__file__).read_text("utf-8"))
+    froms = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    plain = {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
+    roots = {str(name).partition(".")[0] for name in froms | plain}
+    assert roots <= {"__future__", "collections", "dataclasses", "fuzzmcp", "importlib", "re", "typing"}
+
+
+def test_a_mistyped_adapter_gets_the_nearest_name() -> None:
+    result = invoke("run", "fuzzmcp.clients.fastmpc:connect")
+    assert (result.exit_code, result.stderr) == (3, "fuzzmcp: there is no adapter 'fastmpc'; did you mean 'fastmcp'?\n")
+
+
+def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "_installed", lambda package: "2.3.0")
+    error = ModuleNotFoundError("No module named 'dspy'", name="dspy")
+    told = "DSPy: not installed (No module named 'dspy'); pip install 'dspy>=3' 'mcp>=1.24,<3'"
+    assert why_missing("fuzzmcp.clients.dspy", error) == told
+
+
+def test_an_sdk_that_a_framework_cannot_live_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "_installed", lambda package: "2.3.0")
+    told = why_missing("fuzzmcp.clients.langchain", ImportError("cannot import name 'x'"))
+    assert told is not None
+    assert told.endswith("needs mcp<2, found 2.3.0; pip install 'langchain-mcp-adapters>=0.3' 'mcp<2'")
+
+
+@pytest.mark.parametrize(
+    ("module", "error"),
+    [
+        ("fuzzmcp.clients.fastmcp", ImportError("cannot import name 'Client' from 'fastmcp'")),
+        ("fuzzmcp.clients.fastmcp", ModuleNotFoundError("no", name="fuzzmcp.nothing")),
+        ("my.clients.fastmcp", ModuleNotFoundError("no", name="fastmcp")),
+    ],
+)
+def test_of_other_failures_their_own_traceback_tells(module: str, error: ImportError) -> None:
+    assert why_missing(module, error) is None
+
+
+def test_a_tool_that_a_framework_did_not_find_is_named() -> None:
+    assert offered({"a": 1}, "a") == 1
+    with pytest.raises(ToolNotOffered, match="b is not among the 1 tools"):
+        offered({"a": 1}, "b")
+
+
+@given(st.tuples(*[st.integers(0, 40)] * 3), st.tuples(*[st.integers(0, 40)] * 2))
+def test_a_version_fits_bounds_as_numbers_compare(number: tuple[int, int, int], bound: tuple[int, int]) -> None:
+    text, edge = ".".join(map(str, number)), ".".join(map(str, bound))
+    assert fits(text, f">={edge}") == (number >= bound)
+    assert fits(text, f"<{edge}") == (number < bound)
+    assert fits(text, f">={edge},<{edge}") is False
