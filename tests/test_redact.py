@@ -100,3 +100,13 @@ def test_types_stay_so_that_a_masked_case_can_still_be_driven() -> None:
 def test_a_case_without_secrets_is_the_same_case() -> None:
     case = case_of("429")
     assert redacted_case(case) is case
+
+
+@pytest.mark.parametrize("text", ["raised KeyError: 'order_id'", "jose.exceptions.TokenError: expired", "KeyError: 7"])
+def test_the_message_of_an_exception_is_shown_whatever_its_name(text: str) -> None:
+    assert redacted_text(text) == text
+
+
+def test_secrets_in_the_message_of_an_exception_stay_hidden() -> None:
+    assert redacted_text("KeyError: 'token=s3cr3t'") == "KeyError: 'token=[redacted]'"
+    assert redacted_text("keyError: s3cr3t") == "keyError: [redacted]"

@@ -354,7 +354,7 @@ class Search:
     def _judge(self, run: Run, *, count: bool = False) -> dict[str, Violation]:
         verdicts = judge(run, self.contract, self.checks)
         if count:
-            self.result.tally.add(run, verdicts)
+            self.result.tally.add(run, verdicts, self.contract)
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
 
     def _drive(self, case: Case) -> Run:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fuzzmcp.case import Case
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
+from fuzzmcp.contract import Contract
 from fuzzmcp.faults import ANSWERS
 from fuzzmcp.interpret import interpret
 from fuzzmcp.script import OK
@@ -100,8 +101,8 @@ class Tally:
     unreached: int = 0
     virtual_seconds: float = 0.0
 
-    def add(self, run: Run, verdicts: dict[str, Any]) -> None:
-        """Count one run."""
+    def add(self, run: Run, verdicts: dict[str, Any], contract: Contract | None = None) -> None:
+        """Count one run; the contract says which words are those of an error."""
         self.virtual_seconds += run.ended
         for name, verdict in verdicts.items():
             word = verdict.replace(" ", "_") if isinstance(verdict, str) else "violated"
@@ -109,7 +110,7 @@ class Tally:
         for serial, action in run.played:
             self.injected[action.name] += 1
             if action.name in ANSWERS or action.name == "cancel":
-                self.reactions.setdefault(action.name, Counter())[reaction(run, serial)] += 1
+                self.reactions.setdefault(action.name, Counter())[reaction(run, serial, contract)] += 1
         self.unreached += len(run.unreached)
         for reason in run.undelivered:
             self.undelivered[reason] += 1
@@ -128,7 +129,7 @@ class Tally:
         return checks, faults
 
 
-def reaction(run: Run, serial: int) -> str:
+def reaction(run: Run, serial: int, contract: Contract | None = None) -> str:
     """How the client reacted to the fault on one request, in two or three words."""
     request = next((e for e in run.requests if e.request == serial), None)
     if request is None:
@@ -140,13 +141,13 @@ def reaction(run: Run, serial: int) -> str:
     outcome = next((o for o in run.outcomes if o.call == call), None)
     if outcome is None:
         return "connecting failed" if not run.connected else "no call hit"
-    return _words(outcome)
+    return _words(outcome, contract or Contract())
 
 
-def _words(outcome: Outcome) -> str:
+def _words(outcome: Outcome, contract: Contract) -> str:
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}"
     if outcome.status == "returned":
-        return "returned an error" if interpret(outcome.value).says_error else "returned"
+        return "returned an error" if contract.is_error(interpret(outcome.value)) else "returned"
     return outcome.status

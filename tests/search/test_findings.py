@@ -1,3 +1,5 @@
+from contextlib import asynccontextmanager
+
 import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.examples.naive_agent import connect as naive
@@ -40,3 +42,19 @@ def test_a_reaction_says_when_the_request_was_sent_again():
 def test_two_replays_of_one_case_have_the_same_shape():
     assert shape_of(fuzzmcp.run(naive, "429,hang")) == shape_of(fuzzmcp.run(naive, "429,hang"))
     assert shape_of(fuzzmcp.run(naive, "429,hang")) != shape_of(fuzzmcp.run(naive, "429,504"))
+
+
+def test_the_contract_says_which_words_are_an_error():
+    @asynccontextmanager
+    async def in_words(server):
+        async with bare(server) as call_tool:
+
+            async def call(tool, arguments):
+                return f"Failed: {(await call_tool(tool, arguments)).content[0].text}"
+
+            yield call
+
+    run = fuzzmcp.run(in_words, "error")
+    serial, _ = run.played[0]
+    assert reaction(run, serial) == "returned"
+    assert reaction(run, serial, fuzzmcp.Contract(error_words=("Failed: ",))) == "returned an error"
