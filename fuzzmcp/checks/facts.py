@@ -192,7 +192,7 @@ class Facts:
         return self.outcomes.get(0 if self.run.role == "agent" else call)
 
     def in_time(self, exchange: Exchange, outcome: Outcome) -> bool:
-        """Whether the answer came while the client still waited for it; at the very moment of a timeout it did not."""
+        """Whether the answer came while the client still waited for it; at the very moment of giving up it did not."""
         if exchange.settled_by is None:
             return False
         at = exchange.settled_by.at
@@ -203,7 +203,13 @@ class Facts:
             return False
         if outcome.status == "unfinished" and outcome.ended <= at and not self.run.idle:  # just given up by the harness
             return False
-        return not (at > exchange.at and outcome.ended <= at and timed_out(outcome))
+        tie = at > exchange.at and outcome.ended <= at
+        return not (tie and (timed_out(outcome) or self._hung_up_at(exchange, at)))
+
+    def _hung_up_at(self, exchange: Exchange, at: float) -> bool:
+        """Whether the client closed the request's connection at that very moment: who was first, nobody can tell."""
+        connection = exchange.request.connection
+        return any(e.kind == "hang_up" and e.connection == connection and e.at == at for e in self.run.events)
 
 
 def _same_id(one: Any, other: Any) -> bool:

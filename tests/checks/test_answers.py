@@ -478,6 +478,22 @@ def test_valid_accepted_is_broken_by_words_of_an_error_in_place_of_a_valid_answe
     assert found.message == "a valid answer to get_order (odd) arrived, but it came back as an error"
 
 
+@pytest.mark.parametrize("ends", ["words", "raises"])
+def test_valid_accepted_judges_nobody_who_hung_up_at_the_very_moment_of_the_answer(ends: str) -> None:
+    async def impatient(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return await session.call(tool, arguments, timeout=5, cancel=False)
+        except TimeoutError:
+            await session.write.aclose()
+            if ends == "words":
+                return "Failed: something"
+            raise anyio.ClosedResourceError from None
+
+    words = Contract(error_words=("Failed: ",))
+    assert judged("valid_accepted", client(impatient), "ok@5", contract=words) == NOT_EXERCISED
+    assert judged("valid_accepted", client(impatient), "ok@4", contract=words) == HELD
+
+
 def test_drift_caught_and_survives_know_an_error_by_the_words_of_the_contract() -> None:
     async def suspects(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
         return f"Failed: {text_of(await session.call(tool, arguments))}"
