@@ -145,6 +145,7 @@ def test_a_server_with_tasks_of_its_own_is_seen_through(call: str) -> None:
     assert (cost.stack.product, cost.stack.hidden) == (12, False)
 
 
+@pytest.mark.skipif(_sdk.MAJOR < 2, reason="the server of mcp 1.x does not work in the context of what asks it")
 def test_calls_at_once_keep_their_requests_apart() -> None:
     calls = ['order(order_id="A1")', 'order(order_id="A2")@0']
     found = below(retrying, "529*", server=shop(Upstream()), calls=calls)
