@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -104,9 +105,8 @@ def below(
     parsed, target = Script.parse(script), target_of(client)
     case = case_of(calls=calls, tools=None if server is None else catalogue_of(server), backend=backend)
     mine = Below(parsed, beside(client), 0)
-    run = drive(
-        case, target, (contract or Contract()).limits, front=None if server is None else Front(server), below=mine
-    )
+    limits = replace((contract or Contract()).limits, stall=60)  # some servers import much with their first call
+    run = drive(case, target, limits, front=None if server is None else Front(server), below=mine)
     return seen_below(run, parsed, mine.exchanges)
 
 
