@@ -7,7 +7,7 @@ import contextlib
 import gc
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
@@ -141,11 +141,9 @@ class _Session:
                 self.stopped = self.stopped or f"{type(error).__name__} escaped from a task of the client"
                 self.connect_error = self.connect_error or error
             self.forget_client()
-        if self.wire.joined_over != self.case.transport:  # a client that has started its server itself
-            self.case = replace(self.case, transport=self.wire.joined_over)
         calls = range(len(self.case.calls) if self.target.role == "client" else 1)
         return Run(
-            case=self.case,
+            case=self.wire.case,
             role=self.target.role,
             events=tuple(self.wire.events),
             outcomes=tuple(self.outcomes.get(n) or self.unfinished(n) for n in calls if n in self.started),
@@ -157,7 +155,7 @@ class _Session:
             idle=self.idle,
             stopped=self.stopped,
             unreached=self.fake.unreached(),
-            undelivered=self.wire.undelivered(self.case),
+            undelivered=self.wire.undelivered(),
             played=self.wire.played(),
             steps=tuple(self.fake.steps),
             connect_error=_bare(self.connect_error),

@@ -193,7 +193,7 @@ class Run:
     """The record of one case driven against one client.
 
     Attributes:
-        case: What was driven.
+        case: What was driven; its transport is the one that the client was seen to use.
         role: `client` (fuzzmcp made the calls) or `agent` (one run is one call).
         events: Everything on the wire and around it, in order.
         outcomes: One for each call.

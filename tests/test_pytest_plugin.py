@@ -358,9 +358,29 @@ async def test_the_lines_of_a_client_without_the_sdk(fake_server):
     async with fake_server.lines() as (read, write):
         await write.send('{{"jsonrpc": "2.0", "id": 1, "method": "ping"}}')
         assert '"id": 1' in await read.receive()
+
+@pytest.mark.faults("exit(3)")
+async def test_the_process_of_a_client_that_starts_its_server(fake_server):
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    with fake_server.process():
+        async with stdio_client(StdioServerParameters(command="none")) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            with pytest.raises(Exception, match="closed"):
+                await session.call_tool("get_order", {{"order_id": "A1"}})
+    async with await fake_server.open_process(["server"]) as process:
+        await process.stdin.send(b'{{"jsonrpc": "2.0", "id": 1, "method": "ping"}}')
+    assert process.returncode == 0
+
+@pytest.mark.faults("exit", transport="stdio")
+async def test_over_stdio(fake_server):
+    async with connect(fake_server) as call_tool:
+        with pytest.raises(Exception, match="closed"):
+            await call_tool("get_order", {{"order_id": "A1"}})
 """
     )
-    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=5)
+    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=7)
 
 
 @pytest.mark.usefixtures("project")

@@ -81,13 +81,13 @@ class Stage:
     def record(self) -> Run:
         """What has happened so far."""
         return Run(
-            case=self.case,
+            case=self.wire.case,
             role="agent",
             events=tuple(self.wire.events),
             outcomes=(),
             ended=self.clock.now(),
             unreached=self.fake.unreached(),
-            undelivered=self.wire.undelivered(self.case),
+            undelivered=self.wire.undelivered(),
             played=self.wire.played(),
             steps=tuple(self.fake.steps),
         )

@@ -11,7 +11,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 import anyio
@@ -211,6 +211,7 @@ class MemoryWire:
         self._own_calls: dict[str, int] = {}
         self._due: dict[int, Delivery] = {}
         self._askers: dict[int, Askers] = {}
+        self._end_blocks: Callable[[MemoryWire], None] | None = None
 
     @property
     def closed_by_server(self) -> bool:
@@ -218,9 +219,10 @@ class MemoryWire:
         return bool(self.streams) and self.streams[-1][1].dropped
 
     @property
-    def joined_over(self) -> str:
-        """How the client is joined to the fake: `stdio` as the case says, or once it has started a process itself."""
-        return "stdio" if self.processes else self._fake.case.transport
+    def case(self) -> Case:
+        """The case as it is played: over `stdio` as soon as the client has started a process, whatever it says."""
+        case = self._fake.case
+        return replace(case, transport="stdio") if self.processes and case.transport != "stdio" else case
 
     def connect(self) -> AbstractAsyncContextManager[tuple[Any, Any]]:
         """A new connection to the same fake: what SDK 2.x calls a Transport.
@@ -242,8 +244,9 @@ class MemoryWire:
 
         For frameworks that start their server themselves: the command that they are given is never run.
         """
-        from fuzzmcp.transports.process import process_of
+        from fuzzmcp.transports.process import end_blocks_of, process_of
 
+        self._end_blocks = end_blocks_of
         return process_of(self)
 
     async def open_process(self, *_: Any, **__: Any) -> Process:
@@ -296,9 +299,9 @@ class MemoryWire:
                 seen[(event.request, event.action)] = None
         return tuple(sorted(seen, key=lambda pair: pair[0]))
 
-    def undelivered(self, case: Case) -> tuple[str, ...]:
+    def undelivered(self) -> tuple[str, ...]:
         """One sentence for each part of the script that could not be delivered."""
-        reasons = (*case.inapplicable, *self._fake.undelivered, *self._fake.still_held(), *self.unsent())
+        reasons = (*self.case.inapplicable, *self._fake.undelivered, *self._fake.still_held(), *self.unsent())
         return tuple(dict.fromkeys(reasons))
 
     def unsent(self) -> tuple[str, ...]:
@@ -308,6 +311,8 @@ class MemoryWire:
 
     def dissolve(self) -> None:
         """The run is over: let go of what was recorded, for leftovers of the client may hold its streams for long."""
+        if self._end_blocks is not None:
+            self._end_blocks(self)
         self.events, self.streams, self.processes, self._askers = [], [], [], {}
         self._due, self._call_of, self._own_calls = {}, {}, {}
         self._on_budget, self._on_cancel, self._ask = lambda: None, lambda call: False, None

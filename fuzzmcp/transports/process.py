@@ -52,11 +52,23 @@ def process_of(wire: MemoryWire) -> Iterator[None]:
     try:
         yield
     finally:
-        with _lock:
-            del _open[next(place for place, one in enumerate(_open) if one is wire)]
-            while not _open and _saved:
-                module, name, before = _saved.pop()
-                setattr(module, name, before)
+        _leave(wire)
+
+
+def end_blocks_of(wire: MemoryWire) -> None:
+    """The run is over: nothing of it outlives it, also where its client never came as far as to leave its block."""
+    while any(one is wire for one in _open):
+        _leave(wire)
+
+
+def _leave(wire: MemoryWire) -> None:
+    with _lock:
+        place = next((place for place, one in enumerate(_open) if one is wire), None)
+        if place is not None:
+            del _open[place]
+        while not _open and _saved:
+            module, name, before = _saved.pop()
+            setattr(module, name, before)
 
 
 @asynccontextmanager

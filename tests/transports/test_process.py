@@ -125,6 +125,17 @@ def test_a_process_that_does_not_end_by_itself_is_terminated_after_the_grace_of_
     assert run.leaks == ()
 
 
+def test_leaving_while_a_line_is_unread_breaks_the_sdk_1_only() -> None:
+    """Open in 1.30 (modelcontextprotocol/python-sdk #1960): the answer is lost as the reader meets a closed stream."""
+
+    async def agent(server: Any) -> str:
+        async with sdk(server) as call_tool:
+            return str(await call_tool("get_order", {"order_id": "A1"}))
+
+    broken = fuzzmcp.violations(fuzzmcp.run(agent, "list:progress_after"))
+    assert list(broken) == ([] if _sdk.MAJOR >= 2 else ["valid_accepted"])
+
+
 def test_each_connection_is_a_process_of_its_own_and_lives_as_long_as_its_stdin() -> None:
     seen: list[FakeProcess] = []
 
@@ -258,6 +269,19 @@ def test_the_sdk_is_as_before_once_the_last_block_is_over() -> None:
     assert vars(stdio)[START] is not real
     second.__exit__(None, None, None)
     assert vars(stdio)[START] is real
+    assert utilities.os is os
+
+
+def test_a_block_that_a_client_never_leaves_ends_with_its_run() -> None:
+    kept = []
+
+    async def agent(server: Any) -> None:
+        kept.append(server.process())
+        kept[0].__enter__()
+
+    fuzzmcp.run(agent)
+    assert utilities.os is os
+    kept[0].__exit__(None, None, None)
     assert utilities.os is os
 
 
