@@ -2,7 +2,7 @@
 
     fuzzmcp run fuzzmcp.clients.autogen_workbench:connect
 
-The workbench starts its server itself, so it meets the fake one as a process that is never started. The defaults: 5 s
+The workbench starts its server itself, so it meets the fake one as a process that is never started. The defaults: 5 seconds
 for a request, no retry.
 
 Nothing raises: execution errors, protocol errors, results that are none and those that break the tool's `outputSchema`

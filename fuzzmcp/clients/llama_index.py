@@ -3,7 +3,7 @@
     fuzzmcp run fuzzmcp.clients.llama_index:connect
 
 `BasicMCPClient` starts a server for every single request, so it meets the fake one as processes that are never started.
-The defaults: 30 s for a request, no retry. Tools are listed once, at the beginning.
+The defaults: 30 seconds for a request, no retry. Tools are listed once, at the beginning.
 
 Execution errors come back as a `ToolOutput` whose `is_error` is False: only its text, the `repr` of the SDK's result,
 tells. Everything else raises, as an `ExceptionGroup` of the one exception: protocol errors `MCPError`, a result that is
