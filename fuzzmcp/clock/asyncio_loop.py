@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fuzzmcp.clock import limits
 from fuzzmcp.clock.errors import Deadlock, Exhausted, LoopStalled
 from fuzzmcp.clock.internals import fire, has_asyncgens
 from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.threads import inside
+from fuzzmcp.clock.places import Timed
 from fuzzmcp.clock.timeline import Handle, Timeline
 from fuzzmcp.clock.workers import Worker
 
@@ -30,7 +30,7 @@ _CANCELS = 10  # how often a teardown cancels a task that swallows it
 
 
 class AsyncioRun(Timeline):
-    """One run on a `_Loop`."""
+    """One run on a `VirtualLoop`."""
 
     def __init__(
         self,
@@ -43,10 +43,15 @@ class AsyncioRun(Timeline):
         self.uptime, self._now = UPTIME, 0.0
         self.earliest = math.inf
         """No timer or guard is due before: the selector has nothing to release until then."""
-        self.on_task = on_task
-        self.loop = _Loop(self)
+        self.on_task, self.on_exception = on_task, on_exception
+        self._last_turn = self.last_turn
+        self.loop = VirtualLoop(self)
         if on_exception is not None:
             self.loop.set_exception_handler(lambda _, context: on_exception(context))
+
+    @property
+    def timeline(self) -> Timeline:
+        return self
 
     def monotonic(self) -> float:
         return self.uptime
@@ -64,6 +69,18 @@ class AsyncioRun(Timeline):
     def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
         schedule = self.loop.guard_at if guard else self.loop.call_at
         return schedule(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
+
+    def woken(self) -> None:
+        """Another thread may have something for the loop."""
+        if self.crew is not None:
+            self.crew.wake(self.crew.main)
+
+    def hurry(self) -> None:
+        self.last_turn = min(self.last_turn, self.turns + limits.FAIR)
+
+    def begin_drain(self) -> None:
+        super().begin_drain()
+        self._last_turn = self.last_turn
 
     def post(self, callback: Callable[..., object], *args: object) -> None:
         with suppress(RuntimeError, AttributeError):  # the loop is closed, or gone
@@ -128,16 +145,22 @@ class AsyncioRun(Timeline):
         """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
         if self.fault is not None:
             raise self.fault
+        if self.turns <= self._last_turn and self.crew is not None:  # it was only to hurry
+            self.last_turn = self._last_turn
+            self.crew.let_others()
+            return
         if self.draining:
             raise Exhausted
-        due = self.loop.next_due()
+        due = self.next_due()
         if due == math.inf:
             raise Deadlock(f"the loop turned {limits.SPIN} times with no timer set: something polls for ever")
         self._jump(due)
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
         """Nothing is ready: wait for a worker, or jump, or be idle."""
-        due = self.loop.next_due()
+        if self.crew is not None and self.crew.let_others():
+            return []
+        due = self.next_due()
         self.idle = due == math.inf
         if due > self.uptime and self.held(idle=self.idle):
             self.waiting = True
@@ -148,23 +171,50 @@ class AsyncioRun(Timeline):
         if due < math.inf:
             self._jump(due)
         elif self.draining:
-            raise Exhausted
+            if not self.dismiss():
+                raise Exhausted
         else:
             self.ask_idle(quiet_turns=1)
         return []
+
+    def next_due(self) -> float:
+        due = self.loop.next_due()
+        return due if self.crew is None else min(due, self.crew.next_due())
 
     def _jump(self, due: float) -> None:
         due = min(due, self.loop.next_guard())
         if due > self.uptime:
             self._move(due)
+        if self.crew is not None:
+            self.crew.release_due()
         if not self.draining:
-            self.last_turn = self.turns + limits.SPIN
+            self.last_turn = self._last_turn = self.turns + limits.SPIN
+
+
+class Run(Protocol):
+    """What a loop needs of the run that it belongs to."""
+
+    turns: int
+    last_turn: int
+    draining: bool
+    earliest: float
+    loop: VirtualLoop
+
+    @property
+    def on_task(self) -> Any: ...
+    @property
+    def timeline(self) -> Timeline: ...
+    @property
+    def uptime(self) -> float: ...
+    def woken(self) -> None: ...
+    def out_of_turns(self) -> None: ...
+    def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]: ...
 
 
 class _Selector(selectors.DefaultSelector):
     """The place where an event loop waits: ours does not."""
 
-    run: AsyncioRun
+    run: Run
     registered = 0
 
     def register(self, *args: Any) -> selectors.SelectorKey:
@@ -197,10 +247,10 @@ def _first(timers: list[tuple[float, int, asyncio.TimerHandle]]) -> float:
     return timers[0][0] if timers else math.inf
 
 
-class _Loop(asyncio.SelectorEventLoop):
+class VirtualLoop(Timed, asyncio.SelectorEventLoop):
     """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
 
-    def __init__(self, run: AsyncioRun) -> None:
+    def __init__(self, run: Run) -> None:
         selector = _Selector()
         selector.run = run
         self._run = run
@@ -234,6 +284,13 @@ class _Loop(asyncio.SelectorEventLoop):
             self._endless = [endless for endless in self._endless if not endless.cancelled()]
             self._endless.append(timer)
         return timer
+
+    def call_soon_threadsafe(  # type: ignore[override]  # as above
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = super().call_soon_threadsafe(callback, *args, context=context)
+        self._run.woken()
+        return handle
 
     def guard_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
@@ -288,15 +345,15 @@ class _Loop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]  # as above
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        run = self._run
-        worker = Worker(run.watchdog, awaited=True)
-        if executor is None or isinstance(executor, ThreadPoolExecutor):  # what goes to a process must be picklable
-            func = inside(run, worker, func)
-        run.hire(worker)
+        timeline = self._run.timeline
+        if executor is None or isinstance(executor, ThreadPoolExecutor):
+            return super().run_in_executor(executor, func, *args)
+        worker = Worker(timeline.watchdog, awaited=True)  # another process
+        timeline.hire(worker)
         try:
             future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)
         except BaseException:
-            run.delivered(worker)
+            timeline.delivered(worker)
             raise
-        future.add_done_callback(lambda _: run.delivered(worker))
+        future.add_done_callback(lambda _: timeline.delivered(worker))
         return future

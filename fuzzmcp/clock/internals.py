@@ -1,21 +1,43 @@
-"""All that the clock takes from the private parts of asyncio, anyio and trio, because there is no public way to it.
+"""All that the clock takes from the private parts of the standard library, anyio and trio.
 
-That is: a run inside of a running loop, timers that the loop does not keep itself, a cheap look for asynchronous
-generators and for exceptions that nobody saw, threads that pass by `run_in_executor`, a seed for trio's scheduler, and
-an end for trio's tasks that swallow every cancellation. A release of these libraries can break this module, and no
-other; tests fail when one does.
+There is no public way to it: the waits of `threading`, a run inside of a running loop, timers that the loop does not
+keep itself, a cheap look for asynchronous generators and for exceptions that nobody saw, the threads of pools, a seed
+for trio's scheduler, and an end for trio's tasks that swallow every cancellation. A release of these libraries can
+break this module, and no other; tests fail when one does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import os
+import queue
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from fuzzmcp.clock.errors import Exhausted, raise_exhausted
+
+# -- threading and queue -----------------------------------------------------------------------------------------------
+
+CONDITION_WAIT = threading.Condition.wait.__code__
+"""What calls the next one for each wait: the lock that it waits for is notified by being released."""
+ALLOCATE_LOCK = "_allocate_lock"
+"""In `threading`: what makes that lock."""
+THREADING_CLOCK, QUEUE_CLOCK = "_time", "time"
+"""In `threading` and `queue`: their own names for `time.monotonic`."""
+WAITING_FILES = {
+    code.co_filename
+    for code in (
+        CONDITION_WAIT,
+        queue.Queue.get.__code__,
+        concurrent.futures.Future.result.__code__,
+        concurrent.futures.wait.__code__,
+    )
+} | {os.path.join(os.path.dirname(__file__), name) for name in ("waits.py", "threads.py")}
 
 # -- asyncio -----------------------------------------------------------------------------------------------------------
 
@@ -23,6 +45,11 @@ from fuzzmcp.clock.errors import Exhausted, raise_exhausted
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """This thread's, if any. The public function raises instead, and costs more than the answer."""
     return asyncio.events._get_running_loop()
+
+
+def others_wait_for(loop: asyncio.AbstractEventLoop | None) -> bool:
+    """Whether more than the running task would like this loop to go on."""
+    return loop is not None and len(asyncio.all_tasks(loop)) > 1
 
 
 class outside_of_any_loop:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run more)
@@ -68,11 +95,8 @@ def failed_unseen(task: Any) -> bool:
 # -- anyio -------------------------------------------------------------------------------------------------------------
 
 
-def anyio_backend() -> Any:
-    """The class of its asyncio backend, which hands jobs to threads of its own, past `loop.run_in_executor`."""
-    from anyio._backends._asyncio import AsyncIOBackend
-
-    return AsyncIOBackend
+ANYIO_POOL = "anyio._backends._asyncio"
+"""Where the class of its worker threads is defined: they wait for jobs as long as their loop lives."""
 
 
 # -- trio: imported where it is used, because it is an extra -----------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from fuzzmcp.clock import threads, time_functions
+from fuzzmcp.clock import other_loops, threads, time_functions, waits
 
-_replacements = [*time_functions.REPLACEMENTS, *threads.REPLACEMENTS]
+_replacements = [*time_functions.REPLACEMENTS, *threads.REPLACEMENTS, *waits.REPLACEMENTS, *other_loops.REPLACEMENTS]
 _saved: list[tuple[Any, str, Any]] = []
 _patch_lock = threading.RLock()
 _depth = 0

@@ -7,14 +7,18 @@ from typing import NamedTuple
 
 from fuzzmcp.clock import internals
 from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Worker
+from fuzzmcp.clock.workers import Member
+
+
+class Timed:
+    """An event loop that lives in virtual time."""
 
 
 class Place(NamedTuple):
     """Where a thread belongs. Without a worker: it is the loop's own."""
 
     timeline: Timeline
-    worker: Worker | None
+    worker: Member | None
 
 
 places: dict[int, Place] = {}
@@ -24,6 +28,6 @@ def here() -> Place | None:
     place = places.get(get_ident())
     if place is None or place.timeline.over:
         return None
-    if place.worker is not None and internals.running_loop() is not None:
-        return None  # a second event loop, in a thread of the client: its selector waits in real time
+    if place.worker is not None and not isinstance(internals.running_loop(), Timed | None):
+        return None  # an event loop that is none of ours: its selector waits in real time
     return place

@@ -14,8 +14,8 @@ from typing import Any
 
 from fuzzmcp.clock.limits import EPOCH
 from fuzzmcp.clock.places import here
+from fuzzmcp.clock.real import real_monotonic, real_sleep
 
-real_sleep, real_monotonic = time.sleep, time.monotonic
 _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, time.time_ns
 
 
@@ -33,10 +33,10 @@ def _sleep(seconds: float, /) -> None:
     elif place.worker is None:
         place.timeline.block(_seconds(seconds), sys._getframe(1))
     else:
-        place.timeline.sleep_in_thread(place.worker, _seconds(seconds))
+        place.timeline.sleep_in_thread(place.worker, _seconds(seconds), sys._getframe(1))
 
 
-def _monotonic() -> float:
+def monotonic() -> float:
     place = here()
     return real_monotonic() if place is None else place.timeline.monotonic()
 
@@ -58,7 +58,7 @@ def _time_ns() -> int:
 
 REPLACEMENTS: list[tuple[Any, str, Any]] = [
     (time, "sleep", _sleep),
-    (time, "monotonic", _monotonic),
+    (time, "monotonic", monotonic),
     (time, "monotonic_ns", _monotonic_ns),
     (time, "time", _time),
     (time, "time_ns", _time_ns),

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
 
 from fuzzmcp.clock import limits
-from fuzzmcp.clock.errors import Deadlock, LoopStalled, RunOver
+from fuzzmcp.clock.crew import Crew
+from fuzzmcp.clock.errors import Deadlock, LoopStalled
 from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.workers import Worker
+from fuzzmcp.clock.workers import Member, Worker
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,12 @@ class Handle(Protocol):
 class Timeline(ABC):
     """What a loop, the replaced functions and the watchdog share about one run.
 
-    Only the loop's thread moves a worker towards rest (delivered, finished, asleep). So when the loop finds everybody
-    at rest, whatever they had to say is in its queue already.
+    A run with one thread has no crew. With more, one of them at a time is at work, and only the loop's thread moves the
+    time. So when it finds everybody at rest, whatever they had to say is in its queue already.
     """
+
+    on_task: Callable[..., None] | None = None
+    on_exception: Callable[[dict[str, Any]], None] | None = None
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None) -> None:
         self.watchdog = watchdog
@@ -55,10 +57,9 @@ class Timeline(ABC):
         self.over = False
         self.struck = False
         self.fault: BaseException | None = None
+        self.crew: Crew | None = None
         self._on_idle = on_idle
         self._idle_turn = -9
-        self._lock = threading.Lock()
-        self._bells: set[threading.Event] = set()
         self._slept: dict[str, int] = {}
         self._slept_turn = self._slept_count = 0
 
@@ -81,6 +82,15 @@ class Timeline(ABC):
     def now(self) -> float:
         # Rounded: (UPTIME + 0.1) - UPTIME is not 0.1, and a nanosecond is the resolution of a real clock too.
         return round(self.monotonic() - UPTIME, 9)
+
+    def crewed(self) -> Crew:
+        """The threads of this run: asked for as soon as there is a second one, or might be."""
+        if self.crew is None:
+            self.crew = Crew(self)
+        return self.crew
+
+    def hurry(self) -> None:  # noqa: B027  (a hook)
+        """Threads wait for their turn: let them go first before long, however busy the loop is."""
 
     # -- the loop's decisions ------------------------------------------------------------------------------------------
 
@@ -117,11 +127,17 @@ class Timeline(ABC):
         self.draining = True
         self.last_turn = self.turns + limits.DRAIN
 
+    def dismiss(self) -> bool:
+        """End the threads that wait for something; whether there was any that had not been told before."""
+        crew = self.crew
+        if crew is None or crew.over:
+            return False
+        crew.disband()
+        return True
+
     def end(self) -> None:
-        with self._lock:
-            self.over = True
-        for bell in self._bells:
-            bell.set()
+        self.dismiss()
+        self.over = True
 
     # -- time.sleep ----------------------------------------------------------------------------------------------------
 
@@ -138,33 +154,24 @@ class Timeline(ABC):
             else:
                 self._slept[where] = len(self.blocked)
                 self.blocked.append(Blocked(self.now(), seconds, where))
-            self.advance(seconds)
+            if self.crew is None:
+                self.advance(seconds)
+            else:
+                self.crew.pass_time(seconds)
         if self._slept_count == limits.SLEEPS:
             self.blocked.append(Blocked(self.now(), math.inf, where))
         if self._slept_count >= limits.SLEEPS:
             raise LoopStalled(f"the loop does not turn: time.sleep was called {limits.SLEEPS} times without awaiting")
 
-    def sleep_in_thread(self, worker: Worker, seconds: float) -> None:
-        bell = threading.Event()
-        with self._lock:
-            if self.over:
-                raise RunOver
-            self._bells.add(bell)
-        self.post(self._put_to_sleep, worker, seconds, bell)
-        bell.wait()
-        if self.over:
-            raise RunOver
+    def sleep_in_thread(self, member: Member, seconds: float, frame: FrameType) -> None:
+        """time.sleep on another thread; inf is until the run ends."""
+        self.crewed().wait(member, _never, seconds, frame)
 
-    def _put_to_sleep(self, worker: Worker, seconds: float, bell: threading.Event) -> None:
-        def wake() -> None:
-            self._bells.discard(bell)
-            worker.asleep = False
-            self.changed()
-            bell.set()
-
-        worker.asleep = True
-        self.call_at(self.now() + seconds, wake)
-        self.changed()
+    def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None:
+        """A loop was blocked by a wait that began at `since`, by the time of `time.monotonic`."""
+        seconds = math.inf if for_ever else round(self.monotonic() - since, 9)
+        if seconds > 0:
+            self.blocked.append(Blocked(round(since - UPTIME, 9), seconds, where_is(frame)))
 
     # -- workers -------------------------------------------------------------------------------------------------------
 
@@ -173,34 +180,24 @@ class Timeline(ABC):
         if get_ident() == self.thread:
             self.changed()
 
-    def finished(self, worker: Worker) -> None:
-        worker.running = False
-        self._settle(worker)
-
     def delivered(self, worker: Worker) -> None:
         worker.awaited = False
-        self._settle(worker)
-
-    def _settle(self, worker: Worker) -> None:
-        if not (worker.awaited or worker.running):
-            self.workers.discard(worker)
+        self.workers.discard(worker)
         self.changed()
 
     def charge(self, seconds: float) -> None:
         """The watchdog saw the loop stand still for `seconds` more."""
+        if self.crew is not None:
+            self.crew.patience -= seconds
         for worker in tuple(self.workers):
-            if worker.holds(self.idle):
+            if worker.holds(self.idle) and not (isinstance(worker, Member) and not worker.away):
                 worker.patience -= seconds
                 if not worker.holds(self.idle):
                     self.post(self.changed)
 
-    def wait_for(self, worker: Worker, future: Future[Any]) -> None:
-        """A thread waits in `future.result()`: it does nothing until somebody else acts."""
-        if worker.waits_for is future:
-            worker.asleep = True
-            if future.done():
-                worker.asleep = False
-            self.changed()
+
+def _never() -> bool:
+    return False
 
 
 def where_is(frame: FrameType | None) -> str:

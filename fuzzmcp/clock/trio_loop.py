@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 from fuzzmcp.clock import limits
+from fuzzmcp.clock.crew import Crew
 from fuzzmcp.clock.errors import Deadlock, Exhausted, find, raise_exhausted
 from fuzzmcp.clock.internals import seeded, throw_into
 from fuzzmcp.clock.limits import UPTIME
@@ -39,6 +40,10 @@ class _Timer:
         self.run.set_alarm()
 
 
+def _nothing() -> None:
+    """Only to be called."""
+
+
 class TrioRun(Timeline, trio.abc.Instrument):
     """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
 
@@ -55,6 +60,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         self._alarm: trio.CancelScope | None = None
         self._result: Any = None
         self._throws = 0
+        self._looked = 0.0
         self._stepped = self._asked = self._ended = False
 
     def monotonic(self) -> float:
@@ -149,6 +155,9 @@ class TrioRun(Timeline, trio.abc.Instrument):
     def before_io_wait(self, timeout: float) -> None:
         self.turns += 1
         self.waiting = timeout > 0
+        if self.crew is not None and self.turns <= self.last_turn and self._others_first(self.crew):
+            self.post(_nothing)  # else trio would jump, or wait, as it has settled already
+            self._stepped = True
         if self.turns > self.last_turn:
             self._out_of_turns()
         elif not self._stepped and not self.waiting:
@@ -158,6 +167,27 @@ class TrioRun(Timeline, trio.abc.Instrument):
             self.changed()
             self.post(self.changed)  # trio has settled already how long it waits this turn: cut that short
         self._stepped = False
+
+    def _others_first(self, crew: Crew) -> bool:
+        """Let the other threads work, and let time pass for them; whether there was anything to do."""
+        statistics = trio.lowlevel.current_statistics()
+        if self.monotonic() != self._looked:  # trio has moved its clock
+            self._looked = self.monotonic()
+            crew.release_due()
+        if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
+            return self.turns % limits.FAIR == 0 and crew.let_others()
+        if crew.let_others():
+            return True
+        held, was_held = self.held(idle=self.idle), self._clock.autojump_threshold == math.inf
+        if held or was_held:
+            self.changed()
+            return held != was_held
+        now, due = self.monotonic(), crew.next_due()
+        if due == math.inf or due >= now + statistics.seconds_to_next_deadline:
+            return False
+        self._clock.jump(max(due - now, 0.0))
+        crew.release_due()
+        return True
 
     def after_io_wait(self, timeout: float) -> None:
         self.waiting = False
@@ -200,8 +230,11 @@ class TrioRun(Timeline, trio.abc.Instrument):
 
         The last resort, an exception from trio's clock, ends any run at once, and leaves its tasks as garbage.
         """
+        if self.dismiss():
+            return self.post(_nothing)
         self._throws += 1
         if self._throws > _THROWS or self._ended:
             self._clock.current_time = raise_exhausted  # type: ignore[method-assign]
         else:
             throw_into(self._main)
+        return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
+from threading import get_ident
 from typing import Any, TypeVar, cast
 
 from fuzzmcp.clock.asyncio_loop import AsyncioRun, OnException, OnTask
@@ -10,7 +12,6 @@ from fuzzmcp.clock.errors import LoopStalled, find
 from fuzzmcp.clock.internals import outside_of_any_loop
 from fuzzmcp.clock.patches import patch, restore
 from fuzzmcp.clock.places import Place, places
-from fuzzmcp.clock.pools import watch_anyio_threads
 from fuzzmcp.clock.timeline import Blocked, Handle, Timeline
 from fuzzmcp.clock.watchdog import WATCHDOG
 
@@ -21,16 +22,19 @@ class VirtualClock:
     """Runs async code in virtual time, on asyncio or trio.
 
     The threads of a run (the loop's, and those started from it) see the virtual time in `time.time`, `time.monotonic`,
-    their `_ns` forms and the loop's own clock. `time.sleep` never sleeps there: on the loop's thread it moves the clock
-    and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. The clock stands
-    still while a worker thread works (`run_in_executor`, `asyncio.to_thread`, anyio's and trio's `to_thread`). A thread
-    that the client started by itself may work for one real second; after that, time passes without it. A loop that
-    polls (`while not done: await sleep(0)`) lets time pass after 50,000 turns at one moment. Moments less than
-    a nanosecond apart are the same moment.
+    their `_ns` forms and the clocks of their loops. `time.sleep` never sleeps there: on the loop's thread it moves the
+    clock and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. So do waits for
+    events, conditions, semaphores, queues, futures and threads, and the timers of a loop of asyncio's that a thread
+    makes for itself. Threads take turns: one works until it waits, so that each run has the same order. The clock
+    stands still while any works. A thread that works for longer than the watchdog's patience loses its turn, as does
+    one that waits for something else, such as a lock; of those that the client started by itself, each may then keep
+    the clock standing for one real second, all in all. A loop that polls (`while not done: await sleep(0)`) lets time
+    pass after 50,000 turns at one moment. Moments less than a nanosecond apart are the same moment. Threads that wait
+    when the run ends are ended.
 
     Not virtual: a name bound before the run (`from time import sleep`: that one really sleeps, and the watchdog sees
-    a stall if it is long), `datetime.now`, `time.perf_counter`, waits with a timeout on locks and queues, a second
-    event loop in a thread of the client, and real sockets and subprocesses, which the clock does not wait for.
+    a stall if it is long), `datetime.now`, `time.perf_counter`, locks, an event loop that asyncio did not make
+    (uvloop), and real sockets and subprocesses, which the clock does not wait for.
 
     Args:
         backend: "asyncio" or "trio".
@@ -135,7 +139,26 @@ class VirtualClock:
         """
         if self._timeline is None:
             raise RuntimeError("VirtualClock.call_at needs an active run")
-        return self._timeline.call_at(when, callback, guard=guard)
+        timeline = self._timeline
+        if timeline.crew is not None and get_ident() != timeline.thread:
+            return timeline.crew.call_at(when, timeline.guarded(callback))
+        return timeline.call_at(when, callback, guard=guard)
+
+    def on_loop(self, callback: Callable[[], None]) -> None:
+        """Call it on the loop's thread: at once if that is this one, else soon."""
+        timeline = self._timeline
+        if timeline is None or timeline.thread == get_ident():
+            callback()
+        else:
+            timeline.post(timeline.guarded(callback))
+
+    def threads_left(self) -> list[str]:
+        """The threads that the client has started and that live, by name and without numbers, in the order of birth.
+
+        The threads of pools do not count, nor daemon threads without an event loop: they serve the whole process.
+        """
+        crew = None if self._timeline is None else self._timeline.crew
+        return [] if crew is None else [re.sub(r"-\d+", "", member.name) for member in crew.left()]
 
     def _prepare(self) -> tuple[Timeline, Callable[[Callable[[], Awaitable[Any]]], Any]]:
         if self._backend == "asyncio":
@@ -148,6 +171,7 @@ class VirtualClock:
         from fuzzmcp.clock.trio_loop import TrioRun
 
         trio_run = TrioRun(self._watchdog, self._on_idle, self._seed)
+        trio_run.on_task, trio_run.on_exception = self._on_task, self._on_exception
         return trio_run, trio_run.drive
 
 
@@ -160,7 +184,6 @@ class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators
         self._timeline = timeline
 
     def __enter__(self) -> None:
-        watch_anyio_threads()
         timeline = self._timeline
         self._outer = places.get(timeline.thread)
         patch()
@@ -179,9 +202,9 @@ class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators
 
     def _leave(self) -> None:
         timeline = self._timeline
+        timeline.end()
         if self._outer is None:
             places.pop(timeline.thread, None)
         else:
             places[timeline.thread] = self._outer
-        timeline.end()
         restore()

@@ -9,8 +9,7 @@ import threading
 from dataclasses import dataclass
 
 from fuzzmcp.clock.errors import LoopStalled
-from fuzzmcp.clock.threads import real_start
-from fuzzmcp.clock.time_functions import real_monotonic, real_sleep
+from fuzzmcp.clock.real import real_monotonic, real_sleep, real_start
 from fuzzmcp.clock.timeline import Blocked, Timeline, where_is
 
 _STRIKES = 5

@@ -7,15 +7,16 @@ import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator
-from threading import get_ident
 
 from fuzzmcp.clock import VirtualClock
 from fuzzmcp.clock.errors import RunOver
 from fuzzmcp.clock.internals import outside_of_any_loop
 from fuzzmcp.clock.limits import GRACE
-from fuzzmcp.clock.places import Place, here, places
-from fuzzmcp.clock.threads import real_start
-from fuzzmcp.clock.workers import Worker
+from fuzzmcp.clock.places import here
+from fuzzmcp.clock.real import real_start
+from fuzzmcp.clock.threads import at_work
+from fuzzmcp.clock.timeline import Timeline
+from fuzzmcp.clock.workers import Member
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.upstream.sessions import Session, place_now, register
 
@@ -65,16 +66,16 @@ def virtual(*, budget: int = BUDGET, stacks: Stacks | None = None) -> Iterator[C
 
 
 class _Beside:
-    """A virtual clock on a thread of its own. The calling thread is a worker of its run.
+    """A virtual clock on a thread of its own. The calling thread is one of its run's.
 
     The clock stands still while that thread works. So it may wait for other threads, and those for the clock.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._worker = Worker(GRACE, running=True)
+        self._member: Member | None = None
         self._ready = threading.Event()
-        self._place: Place | None = None
+        self._timeline: Timeline | None = None
         self._done: asyncio.Event | None = None
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._turn, name="fuzzmcp upstream", daemon=True)
@@ -88,16 +89,18 @@ class _Beside:
     @contextlib.contextmanager
     def living(self) -> Iterator[None]:
         """The calling thread lives in the time of the run, and the run ends with the block."""
-        place, ident, token = self._place, get_ident(), CALL.set(0)
-        assert place is not None
-        places[ident] = place
+        timeline, member, token = self._timeline, self._member, CALL.set(0)
+        assert timeline is not None
+        assert member is not None
         try:
-            yield
+            with at_work(timeline, member):
+                try:
+                    yield
+                finally:
+                    if self._done is not None:
+                        timeline.post(self._done.set)
         finally:
-            del places[ident]
             CALL.reset(token)
-            if self._done is not None:
-                place.timeline.post(self._done.set)
             self._thread.join()
 
     def verdict(self) -> BaseException | None:
@@ -115,15 +118,15 @@ class _Beside:
     async def _main(self) -> None:
         timeline = place_now().timeline
         register(timeline, self._session)
-        timeline.hire(self._worker)
-        self._place, self._done = Place(timeline, self._worker), asyncio.Event()
+        self._timeline, self._done = timeline, asyncio.Event()
+        self._member = timeline.crewed().hire(GRACE, name=threading.current_thread().name)
         self._ready.set()
         await self._done.wait()
 
     def _look_again(self) -> None:
         """Nothing can happen any more, unless the calling thread is merely at work for long."""
-        if not self._worker.asleep:
-            self._worker.patience = GRACE
+        if self._member is not None and self._member.away:
+            self._member.patience = GRACE
 
 
 @contextlib.contextmanager

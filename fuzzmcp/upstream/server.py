@@ -151,8 +151,6 @@ class Upstream:
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
         """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
         place = place_now()
-        if place.worker is not None:
-            waiting.meet(place)
         session, now = session_of(place.timeline), place.timeline.now()
         call = session.call_now()
         with self._lock:

@@ -24,7 +24,7 @@ class NoVirtualTime(RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "no virtual time here: call it inside of fuzzmcp.upstream.run or fuzzmcp.upstream.virtual, and give run an "
-            "async function itself (an event loop of its own, as asyncio.run starts, waits in real time)"
+            "async function itself (an event loop that is not asyncio's own, such as uvloop's, waits in real time)"
         )
 
 

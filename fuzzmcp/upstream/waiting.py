@@ -9,20 +9,9 @@ from types import FrameType
 import anyio
 
 from fuzzmcp.clock import Blocked, LoopStalled
-from fuzzmcp.clock.limits import GRACE
 from fuzzmcp.clock.places import Place
 from fuzzmcp.clock.timeline import where_is
 from fuzzmcp.trace import Site
-
-
-def meet(place: Place) -> None:
-    """Let the loop turn once: then the task that this thread works for stands still, and its frames can be read.
-
-    A thread that sends a request is at work, so the clock has patience with it again.
-    """
-    if place.worker is not None:
-        place.worker.patience = max(place.worker.patience, GRACE)
-        place.timeline.sleep_in_thread(place.worker, 0.0)
 
 
 async def sleep_until(place: Place, moment: float) -> None:
@@ -44,10 +33,10 @@ def block_until(place: Place, moment: float, site: Site | None) -> None:
         LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
     """
     timeline, seconds = place.timeline, max(0.0, moment - place.timeline.now())
-    if place.worker is not None:
-        timeline.sleep_in_thread(place.worker, seconds)
-        return
     frame = _frame_at(site)
+    if place.worker is not None:
+        timeline.sleep_in_thread(place.worker, seconds, frame)
+        return
     if seconds == math.inf:
         timeline.blocked.append(Blocked(timeline.now(), math.inf, where_is(frame)))
         raise LoopStalled("the loop does not turn: a blocking request waits for an answer that never comes")

@@ -41,10 +41,12 @@ def times(virtual: VirtualClock, *, since: float = 0.0) -> list[float]:
 
 def spin_until(condition: Callable[[], bool], *, tries: int = 100_000) -> None:
     """Wait for another thread; with few `tries`, only give it the chance to go wrong."""
+    pause = threading.Lock()  # which the clock does not know, unlike an event
+    pause.acquire()
     for _ in range(tries):
         if condition():
             return
-        threading.Event().wait(0.0001)
+        pause.acquire(timeout=0.0001)
 
 
 @contextlib.contextmanager

@@ -84,11 +84,12 @@ def test_a_thread_of_the_client_sleeps_in_virtual_time(backend: str) -> None:
 def test_a_thread_of_the_client_that_never_ends_is_not_waited_for_without_end(
     backend: str,
 ) -> None:
-    release = threading.Event()
+    release = threading.Lock()  # the clock sees no wait for a lock
+    release.acquire()
     threads: list[threading.Thread] = []
 
     async def main() -> None:
-        threads.append(threading.Thread(target=release.wait))
+        threads.append(threading.Thread(target=release.acquire))
         threads[0].start()
         await anyio.sleep(5)
         await never()
@@ -97,7 +98,7 @@ def test_a_thread_of_the_client_that_never_ends_is_not_waited_for_without_end(
     with impatience(virtual, idle=True), pytest.raises(Deadlock, match="1 threads were given up on"):
         virtual.run(main)
     assert virtual.now() == 5.0
-    release.set()
+    release.release()
     threads[0].join()
 
 

@@ -188,9 +188,12 @@ def test_outside_of_any_run_an_upstream_says_what_is_missing() -> None:
     assert up.requests == ()
 
 
-def test_a_loop_of_its_own_in_a_block_is_refused_and_not_waited_for() -> None:
-    with pytest.raises(NoVirtualTime, match="async function itself"), upstream.virtual():
-        asyncio.run(patient_coroutine(Upstream("429")))
+def test_a_loop_of_its_own_in_a_block_lives_in_virtual_time_too() -> None:
+    up = Upstream("429(3600)")
+    with upstream.virtual() as now:
+        assert asyncio.run(patient_coroutine(up)) == 200
+        assert now() == 3600
+    assert up.waits() == (3600.0,)
 
 
 # -- bad ends ----------------------------------------------------------------------------------------------------------

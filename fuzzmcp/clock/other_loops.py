@@ -1,0 +1,114 @@
+"""Event loops of asyncio that code of a run makes for itself, for a thread of its own: they share the run's time."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from fuzzmcp.clock import limits
+from fuzzmcp.clock.asyncio_loop import OnTask, VirtualLoop
+from fuzzmcp.clock.crew import Crew
+from fuzzmcp.clock.errors import RunOver
+from fuzzmcp.clock.places import here, places
+from fuzzmcp.clock.real import real_monotonic, real_new_event_loop
+from fuzzmcp.clock.timeline import Timeline
+from fuzzmcp.clock.workers import Member
+
+
+class OtherRun:
+    """A loop that some thread runs, in the time of whatever run that thread belongs to."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._origin = timeline
+        self.turns, self.last_turn = 0, limits.FAIR
+        self.draining, self.earliest = False, math.inf
+        self._woken = False
+        self._sleeper: tuple[Crew, Member] | None = None
+        self.loop = VirtualLoop(self)
+        if timeline.on_exception is not None:
+            tell = timeline.on_exception
+            self.loop.set_exception_handler(lambda _, context: tell(context))
+
+    @property
+    def timeline(self) -> Timeline:
+        place = here()
+        return self._origin if place is None else place.timeline
+
+    @property
+    def on_task(self) -> OnTask | None:
+        return self.timeline.on_task
+
+    @property
+    def uptime(self) -> float:
+        place = here()
+        return real_monotonic() if place is None else place.timeline.monotonic()
+
+    def woken(self) -> None:
+        self._woken = True
+        sleeper = self._sleeper
+        if sleeper is not None:
+            sleeper[0].wake(sleeper[1])
+
+    # -- called by the selector ----------------------------------------------------------------------------------------
+
+    def out_of_turns(self) -> None:
+        self.last_turn = self.turns + limits.FAIR
+        place = places.get(get_ident())
+        if place is not None:
+            if place.timeline.over:
+                raise RunOver
+            crew = place.timeline.crewed()
+            crew.give_way(place.worker or crew.main, self.loop.next_due())
+
+    def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
+        place, due = places.get(get_ident()), self.loop.next_due()
+        if place is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
+            return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
+        if place.timeline.over:
+            raise RunOver
+        crew = place.timeline.crewed()
+        me = place.worker or crew.main
+        self._sleeper = crew, me
+        me.loops += 1
+        try:
+            crew.rest_in_loop(me, due, lambda: self._woken)
+        finally:
+            me.loops -= 1
+            self._sleeper, self._woken = None, False
+        return []
+
+    # -- the end of the run --------------------------------------------------------------------------------------------
+
+    def cancel_tasks(self) -> None:
+        """The run ends: whatever still happens on this loop shall end, and nobody needs to hear of it."""
+
+        def cancel() -> None:
+            for task in self.loop.living_tasks():
+                task.cancel()
+
+        if self.loop.is_running():
+            self.loop.set_exception_handler(lambda _, context: None)
+            self.loop.call_soon_threadsafe(cancel)
+
+    def close(self) -> None:
+        self.loop.set_exception_handler(lambda _, context: None)
+        if not self.loop.is_running():
+            self.loop.close()
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    place = here()
+    if place is None:
+        return real_new_event_loop()
+    run = OtherRun(place.timeline)
+    place.timeline.crewed().loops.append(run)
+    return run.loop
+
+
+REPLACEMENTS: list[tuple[Any, str, Any]] = [
+    (asyncio, "new_event_loop", _new_event_loop),
+    (asyncio.events, "new_event_loop", _new_event_loop),
+]

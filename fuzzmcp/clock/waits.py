@@ -1,0 +1,166 @@
+"""What stands in for the waits of the standard library while a run is active.
+
+All of them come down to the lock that a condition waits for: events, semaphores, barriers, futures and queues. The
+queue that executors use is written in C, so it is replaced by one that is not; and a thread is joined in its own way.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fuzzmcp.clock import internals
+from fuzzmcp.clock.crew import Crew
+from fuzzmcp.clock.errors import RunOver
+from fuzzmcp.clock.places import Place, here
+from fuzzmcp.clock.real import real_join, real_lock, real_pool, real_submit
+from fuzzmcp.clock.threads import inside, members, out_of_place
+from fuzzmcp.clock.time_functions import monotonic
+from fuzzmcp.clock.timeline import Timeline
+from fuzzmcp.clock.workers import Member, Worker
+
+pools: WeakKeyDictionary[ThreadPoolExecutor, Timeline] = WeakKeyDictionary()
+"""Those that a run has made: their threads are its own."""
+
+
+def _crew_of(place: Place | None) -> tuple[Crew, Member] | None:
+    """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
+    if place is None:
+        return None
+    crew = place.timeline.crew
+    if crew is None or (place.worker is None and not crew.members):
+        return None
+    return crew, place.worker or crew.main
+
+
+class _Lock:
+    """The lock that a condition makes for one wait: it takes it, and takes it again as soon as it is notified."""
+
+    def __init__(self, crew: Crew, me: Member, frame: FrameType) -> None:
+        self._crew, self._me, self._frame = crew, me, frame
+        self._free = True
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._free:
+            seconds = None if blocking and timeout < 0 else timeout if blocking else 0.0
+            if not self._crew.wait(self._me, lambda: self._free, seconds, self._frame):
+                return False
+        self._free = False
+        return True
+
+    def release(self) -> None:
+        if self._free:
+            raise RuntimeError("release unlocked lock")
+        self._free = True
+        self._crew.wake(self._me)
+
+
+def _allocate_lock() -> Any:
+    frame = sys._getframe(1)
+    if frame.f_code is internals.CONDITION_WAIT:
+        found = _crew_of(here())
+        if found is not None:
+            return _Lock(*found, _outside_of_threading(frame))
+    return real_lock()
+
+
+def _outside_of_threading(frame: FrameType) -> FrameType:
+    """Who waits, in his own words: not the condition in the event in the future."""
+    own: FrameType | None = frame
+    while own is not None and own.f_code.co_filename in internals.WAITING_FILES:
+        own = own.f_back
+    return own or frame
+
+
+class _SimpleQueue(queue.Queue[Any]):
+    """What executors keep their jobs in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        place = here()
+        me = None if place is None else place.worker
+        if me is None or not block or timeout is not None:
+            return super().get(block, timeout)
+        me.pool = me.dismissed = True
+        try:
+            return super().get()
+        except RunOver:  # it may outlive the run, as it does elsewhere
+            with out_of_place():
+                return super().get()
+        finally:
+            me.dismissed = False
+
+
+def _pool(self: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> None:
+    real_pool(self, *args, **kwargs)
+    place = here()
+    if place is not None:
+        pools[self] = place.timeline
+
+
+def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    """To the threads of an executor that is older than the run: the clock stands still until they have begun.
+
+    The future is one of ours: whoever waits for it is told while its thread still has its turn.
+    """
+    place = here()
+    if place is None or pools.get(self) is place.timeline:
+        return real_submit(self, fn, *args, **kwargs)
+    timeline, answer = place.timeline, Future[Any]()
+    worker = Worker(timeline.watchdog, awaited=True)
+
+    def job() -> None:
+        timeline.workers.discard(worker)
+        if answer.set_running_or_notify_cancel():
+            try:
+                value = fn(*args, **kwargs)
+            except BaseException as error:
+                answer.set_exception(error)
+            else:
+                answer.set_result(value)
+
+    def dropped(future: Future[Any]) -> None:
+        timeline.workers.discard(worker)
+        if future.cancelled():
+            answer.cancel()
+
+    timeline.hire(worker)
+    try:
+        real_submit(self, inside(timeline, job)).add_done_callback(dropped)
+    except BaseException:
+        timeline.delivered(worker)
+        raise
+    return answer
+
+
+def _join(thread: threading.Thread, timeout: float | None = None) -> None:
+    found, member = _crew_of(here()), members.get(thread)
+    if found is not None and member is not None and thread is not threading.current_thread():
+        crew, me = found
+        if member in crew.members:
+            member.joiners.append(me)
+            if not crew.wait(me, lambda: member.gone, timeout, sys._getframe(1)):
+                return None
+            with out_of_place():
+                return real_join(thread)
+    real_join(thread, timeout)
+    return None
+
+
+REPLACEMENTS: list[tuple[Any, str, Any]] = [
+    (threading.Thread, "join", _join),
+    (threading, internals.ALLOCATE_LOCK, _allocate_lock),
+    (threading, internals.THREADING_CLOCK, monotonic),
+    (queue, internals.QUEUE_CLOCK, monotonic),
+    (queue, "SimpleQueue", _SimpleQueue),
+    (ThreadPoolExecutor, "__init__", _pool),
+    (ThreadPoolExecutor, "submit", _submit),
+]
