@@ -39,7 +39,7 @@ def waits_of(backend: str) -> Waits:
         return _ASYNCIO
     import trio
 
-    return Waits(trio.Event, trio.lowlevel.checkpoint)
+    return Waits(trio.Event, anyio.lowlevel.checkpoint)  # a client may send from a loop of asyncio's in a thread
 
 
 class AsyncioTasks:

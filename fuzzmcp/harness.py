@@ -107,7 +107,7 @@ class _Session:
             self.stacks,
             calls=case.calls if target.role == "client" else (),
             frame_budget=limits.frames,
-            on_budget=self.budget_spent,
+            on_budget=lambda: self.clock.on_loop(self.budget_spent),
             on_cancel=self.caller_cancels,
             ask=front.call if front else None,
             waits=self.waits,
@@ -117,6 +117,7 @@ class _Session:
         self.started: dict[int, float] = {}
         self.finished: dict[Any, Settled] = {}
         self.cancelled: set[int] = set()
+        self.cancellable = True
         self.given_up: set[Any] = set()
         self.tasks: Any = None
         self.client_tasks: list[Any] = []
@@ -193,7 +194,7 @@ class _Session:
             done = self.start(_SESSION, self.session)
             await done.wait()
             self.ended = self.clock.now()
-            if self.left_behind():
+            if self.left_behind() or self.clock.threads_left():
                 await anyio.sleep(_SETTLING)
             self.stage = "closed"
             self.look_for_leaks()
@@ -234,6 +235,7 @@ class _Session:
                     what = type(call_tool).__name__
                     raise TypeError(f"a client yields call_tool, async (tool, arguments); this one yields: {what}")
                 self.connected = True
+                self.cancellable = getattr(call_tool, "cancellable", True)
                 self.stage = "calling"
                 await self.workload(call_tool)
                 if self.fake.steps:
@@ -372,9 +374,12 @@ class _Session:
         number = 0 if self.target.role == "agent" else call
         if number is None or number not in self.started or number in self.outcomes or number in self.cancelled:
             return False
+        if not self.cancellable:
+            self.wire.uncancelled = "the call blocks its caller, who cannot cancel it"
+            return False
         self.cancelled.add(number)
         self.wire.note("cancel", call=number)
-        self.tasks.cancel(number if self.target.role == "client" else _SESSION)
+        self.clock.on_loop(lambda: self.tasks.cancel(number if self.target.role == "client" else _SESSION))
         return True
 
     # -- what is left behind ---------------------------------------------------------------------------------------
@@ -397,6 +402,8 @@ class _Session:
     def look_for_leaks(self) -> None:
         for task in self.left_behind():
             self.leaks.append(Leak("task", _name(task)))
+        for name in self.clock.threads_left():
+            self.leaks.append(Leak("thread", name))
         for number, (inbox, outbox) in enumerate(self.wire.streams):
             if not outbox.closed or not inbox.closed:
                 self.leaks.append(Leak("stream", f"connection {number} was never closed"))

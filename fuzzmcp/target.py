@@ -84,6 +84,10 @@ def _classified(function: Any, name: str | None) -> Target:
         return Target(name, function, "agent", backend)
     if inspect.isasyncgenfunction(inner) or hasattr(inner, "__aenter__"):
         return Target(name, function, "client", backend)
+    if (inspect.isgeneratorfunction(inner) and inner is not function) or hasattr(inner, "__enter__"):
+        from fuzzmcp.threaded import threaded
+
+        return Target(name, threaded(function), "client", backend)
     if inspect.isfunction(inner) and not inner.__code__.co_argcount:
         raise TargetError(f"{name} takes no argument: a client is called with the server")
     raise TargetError(

@@ -173,9 +173,9 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """Something left behind: a task, a stream, an exception that nobody retrieved, a shutdown that did not end."""
+    """Something left behind: a task, a thread, a stream, an unretrieved exception, a shutdown that did not end."""
 
-    kind: Literal["task", "stream", "exception", "shutdown"]
+    kind: Literal["task", "thread", "stream", "exception", "shutdown"]
     what: str
 
 

@@ -117,11 +117,11 @@ def _went_down(facts: Facts) -> Verdict:
 
 
 def cleans_up(facts: Facts, contract: Contract) -> Verdict:
-    """No task, stream or exception is left behind, and shutdown is bounded.
+    """No task, thread, stream or exception is left behind, and shutdown is bounded.
 
     Why: policy. What one failed call leaves behind adds up over a day of calls, and an exception that nobody retrieves
     is an error that nobody sees.
-    Do: own every task (a task group), await what you start, close what you open.
+    Do: own every task (a task group), await what you start, join your threads, close what you open.
     """
     run = facts.run
     leaks = [leak for leak in run.leaks if run.connected or leak.kind != "shutdown"]
@@ -129,6 +129,7 @@ def cleans_up(facts: Facts, contract: Contract) -> Verdict:
         first = leaks[0]
         what = {
             "task": f"a task was left behind: {first.what}",
+            "thread": f"a thread was left behind: {first.what}",
             "stream": f"a stream was left open: {first.what}",
             "exception": f"an exception was never retrieved: {first.what}",
             "shutdown": first.what,

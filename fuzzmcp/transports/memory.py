@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from threading import get_ident
 from typing import Any, NoReturn, Protocol
 
 import anyio
@@ -32,6 +33,7 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
     def call_at(self, when: float, callback: Callable[[], None]) -> Any: ...
+    def on_loop(self, callback: Callable[[], None]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,8 @@ class MemoryWire:
         self._due: dict[int, Delivery] = {}
         self._askers: dict[int, Askers] = {}
         self._end_blocks: Callable[[MemoryWire], None] | None = None
+        self._thread = get_ident()
+        self.uncancelled = ""  # why the caller has not cancelled a call that was there to cancel
 
     @property
     def closed_by_server(self) -> bool:
@@ -264,7 +268,7 @@ class MemoryWire:
 
     @asynccontextmanager
     async def _connected(self, form: Form) -> AsyncIterator[tuple[Inbox, Outbox]]:
-        inbox = Inbox(form, self._waits.event)
+        inbox = Inbox(form, self.event)
         connection = self.attach(inbox, lambda connection: Outbox(self, connection, form))
         outbox = self.streams[connection][1]
         try:
@@ -291,6 +295,15 @@ class MemoryWire:
         self.note("open", connection=connection)
         return connection
 
+    @property
+    def event(self) -> Callable[[], Settled]:
+        """Makes an event for the loop that opens a connection, in whatever thread: the main one can set it."""
+        if get_ident() == self._thread:
+            return self._waits.event
+        from fuzzmcp.transports.threads import ThreadEvent
+
+        return ThreadEvent
+
     def played(self) -> tuple[tuple[int, Action], ...]:
         """What of the script has happened: the number of the request, and the action."""
         seen = dict.fromkeys(self._fake.played)
@@ -306,8 +319,9 @@ class MemoryWire:
 
     def unsent(self) -> tuple[str, ...]:
         """Parts of the script that were due later than the connection, or the run, lasted."""
-        found = [str(d.action) for d in self._due.values() if d.action is not None]
-        return tuple(f"{action}: the connection or the run had ended before it was due" for action in found)
+        found = [d for d in self._due.values() if d.action is not None]
+        ended = "the connection or the run had ended before it was due"
+        return tuple(f"{d.action}: {(d.kind == 'cancel' and self.uncancelled) or ended}" for d in found)
 
     def dissolve(self) -> None:
         """The run is over: let go of what was recorded, for leftovers of the client may hold its streams for long."""
@@ -347,7 +361,7 @@ class MemoryWire:
             if ticket.wants_ok:
                 context = CALL.get()
                 with self.stacks.serving(self._call(frame) if context is None else context):
-                    result = await self._ask(frame.get("params") or {})
+                    result = await self._asked(self._ask, frame.get("params") or {})
         for delivery in self._fake.receive(frame, now, connection, result, ticket):
             self._due[id(delivery)] = delivery
             if delivery.at <= now:
@@ -355,6 +369,13 @@ class MemoryWire:
             else:
                 self._clock.call_at(delivery.at, lambda d=delivery: self._deliver(d))  # type: ignore[misc]
         await self._waits.checkpoint()
+
+    async def _asked(self, ask: Callable[[dict[str, Any]], Awaitable[Any]], parameters: dict[str, Any]) -> Any:
+        if get_ident() == self._thread:
+            return await ask(parameters)
+        from fuzzmcp.transports.threads import ask_at_home
+
+        return await ask_at_home(self._clock, ask, parameters)
 
     def _record_sent(self, connection: int, frame: Any, now: float) -> bool:
         self._left -= 1

@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.lowlevel import checkpoint
 
+from fuzzmcp._tasks import Settled
 from fuzzmcp.script import Action
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.memory import LINES, Form, Inbox, MemoryWire
@@ -120,14 +121,15 @@ class FakeProcess(Process):
 
     def __init__(self, wire: MemoryWire, askers: Askers | None = None) -> None:
         self._wire = wire
-        self._inbox = Inbox(BYTES)
+        self._event = wire.event
+        self._inbox = Inbox(BYTES, self._event)
         connection = wire.attach(self._inbox, lambda connection: Stdin(wire, connection, self), "stdio", askers)
         self._pid = FIRST_PID + connection
         self._connection = connection
         self._stdin: Stdin = wire.streams[connection][1]
         self._stdout = Stdout(self._inbox)
         self._code: int | None = None
-        self._ended: anyio.Event | None = None
+        self._ended: Settled | None = None
         wire.processes.append(self)
 
     def exit(self, code: int) -> None:
@@ -152,7 +154,7 @@ class FakeProcess(Process):
     async def wait(self) -> int:
         await checkpoint()
         while self._code is None:
-            self._ended = self._ended or anyio.Event()
+            self._ended = self._ended or self._event()
             await self._ended.wait()
         return self._code
 
