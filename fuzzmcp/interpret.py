@@ -111,6 +111,8 @@ def _of_blocks(blocks: Sequence[Any]) -> Reading:
 
 def _of_mapping(value: Mapping[str, Any]) -> Reading:
     flag = next((value[key] for key in ("isError", "is_error") if key in value), None)
+    if flag is None and "toolUseId" in value and "status" in value:  # a tool result of Amazon Bedrock's form
+        flag = value["status"] == "error"
     content = value.get("content")
     if flag is None and not isinstance(content, list) and "structuredContent" not in value:
         failed = value.get("status") == "error" or bool(value.get("error"))
