@@ -135,6 +135,7 @@ def test_a_blocking_tool_lies_below_the_client_too() -> None:
 @pytest.mark.parametrize("call", ["order", "order_sync"])
 def test_a_server_with_tasks_of_its_own_is_seen_through(call: str) -> None:
     fastmcp = pytest.importorskip("fastmcp", reason="fastmcp is not installed")
+    assert fastmcp.Client, "to import it takes long, so not within a run"
     server = with_tools(fastmcp.FastMCP("shop"), Upstream())
     logging.disable()  # it would draw each traceback in a box, which takes its time
     try:
