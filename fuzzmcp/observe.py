@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import inspect
-import os
 import sys
-import sysconfig
-import threading
-import types
 import weakref
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from types import FrameType
 from typing import Any
 
+from fuzzmcp.frames import (
+    asked_by_a_thread,
+    asking_thread,
+    coroutine_of,
+    coroutines,
+    is_ours,
+    is_own,
+    own_frame,
+    running,
+    site_of,
+    suspended,
+)
 from fuzzmcp.retry_libraries import retried
 from fuzzmcp.trace import Loop, Site
 
@@ -27,29 +32,6 @@ CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 
 STACKS: ContextVar[Stacks | None] = ContextVar("fuzzmcp_stacks", default=None)
 """The stacks of the run that the running code belongs to, for whoever else records requests in it."""
-
-_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
-_LIBRARIES = tuple(
-    sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
-)
-_HARNESS_FILE, _JOBS = _HERE + "harness.py", _HERE + os.path.join("clock", "threads.py")
-_TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
-_MACHINERY_FILES = tuple(
-    library + name
-    for library in _LIBRARIES
-    for name in (
-        "contextlib.py", "threading.py",
-        *(package + os.sep for package in ("anyio", "asyncio", "concurrent", "outcome", "sniffio", "trio")),
-    )
-)  # fmt: skip
-_AWAITABLES = (
-    (types.CoroutineType, "cr_frame", "cr_await"),
-    (types.AsyncGeneratorType, "ag_frame", "ag_await"),
-    (types.GeneratorType, "gi_frame", "gi_yieldfrom"),
-)
-_STEPPED = (types.CoroutineType, types.AsyncGeneratorType)
 
 
 class Stacks:
@@ -87,12 +69,12 @@ class Stacks:
             parent: The task that was running when it was made, or None.
             depth: Frames between this one and the first that may be the client's.
         """
-        code = getattr(_coroutine_of(task), "cr_code", None)
-        if code is not None and _is_ours(code.co_filename):
+        code = getattr(coroutine_of(task), "cr_code", None)
+        if code is not None and is_ours(code.co_filename):
             return
         self._born += 1
         if parent is not None:
-            frames = _coroutines(sys._getframe(depth))
+            frames = coroutines(sys._getframe(depth))
             self._births[task] = _Birth(weakref.ref(parent), frames, self._level(parent) + 1, self._born)
         elif CALL.get() is not None:  # a thread has asked the loop for it
             self._births[task] = _Birth(None, 0, 2, self._born)
@@ -141,8 +123,8 @@ class Stacks:
         """
         frame = sys._getframe(depth)
         if call is None:
-            own = self._own_frame(frame)
-            return (self._sender(self._chain(frame)) if own is None else _site(own)), None
+            own = own_frame(frame, self._own)
+            return (self._sender(self._chain(frame)) if own is None else site_of(own)), None
         chain = self._chain(frame)
         if self._served:
             chain, spliced = self._spliced(chain)
@@ -152,36 +134,14 @@ class Stacks:
         self._before[call] = {frame for _, frames in chain for frame in frames}
         return site, None if before is None else _innermost_shared(before, chain, sure)
 
-    def _own_frame(self, frame: FrameType | None) -> FrameType | None:
-        """The innermost frame of the client's own code on the running stack: most requests need to know no more.
-
-        As for `_running`, what lies outside of the outermost coroutine is not the client's.
-        """
-        found, inside = None, False
-        while frame is not None:
-            code = frame.f_code
-            kind = _KINDS[code.co_filename]
-            if kind == _HARNESS:
-                break
-            if kind <= _LIBRARY:
-                if found is None and (kind == _OWN or _place(code.co_filename)[0] in self._own):
-                    found = frame
-                if code.co_flags & _COROUTINE:
-                    if found is not None:
-                        return found
-                    inside = True
-            frame = frame.f_back
-        return None if inside else found
-
     def _sender(self, chain: _Chain) -> Site | None:
         """The innermost place in the client's own code, or the entry into the library where all is a library's."""
         frame = None
         for _, frames in chain:
             for frame in frames:
-                name = frame.f_code.co_filename
-                if _KINDS[name] == _OWN or _place(name)[0] in self._own:
-                    return _site(frame)
-        return None if frame is None else _site(frame)
+                if is_own(frame, self._own):
+                    return site_of(frame)
+        return None if frame is None else site_of(frame)
 
     def clear(self) -> None:
         """Let go of every frame and task."""
@@ -191,14 +151,14 @@ class Stacks:
     def _chain(self, frame: FrameType | None) -> _Chain:
         """The client's frames, innermost first, task by task: the running one, and those that it comes from."""
         task = _current_task()
-        running = _running(frame)
+        here = running(frame)
         if task is None:  # a thread
-            return [(1, running), *self._root()]
+            return [(1, here), *self._root()]
         level = self._level(task)
-        asked = None if isinstance(task, asyncio.Task) else _asked_by_a_thread(frame)
+        asked = None if isinstance(task, asyncio.Task) else asked_by_a_thread(frame)
         if asked is None:
-            return [(level, running), *self._above(task)]
-        return [(level + 2, asked[0]), (level + 1, _asking_thread()), (level, asked[1]), *self._above(task)]
+            return [(level, here), *self._above(task)]
+        return [(level + 2, asked[0]), (level + 1, asking_thread()), (level, asked[1]), *self._above(task)]
 
     def _above(self, task: Any) -> _Chain:
         """The client's frames above a task: of the tasks that it comes from."""
@@ -206,8 +166,8 @@ class Stacks:
         for child, parent in self._lineage(task):
             birth = self._births[child]
             if parent is None:
-                return [*chain, (1, _asking_thread()), *self._root()]
-            frames = list(_suspended(_coroutine_of(parent)))[: birth.frames]
+                return [*chain, (1, asking_thread()), *self._root()]
+            frames = list(suspended(coroutine_of(parent)))[: birth.frames]
             chain.append((birth.level - 1, frames[::-1]))
         return chain
 
@@ -242,7 +202,7 @@ class Stacks:
         own = chain[: younger - 1 + (1 if task is None else len(chain) - len(self._above(task)))]
         base = self._level(asking) + 1 - own[-1][0]
         own = [(level + base, frames) for level, frames in own]
-        frames = list(_suspended(_coroutine_of(asking)))[::-1]
+        frames = list(suspended(coroutine_of(asking)))[::-1]
         return [*own, (self._level(asking), frames), *self._above(asking)], True
 
     def _being_served(self) -> _Served | None:
@@ -259,7 +219,7 @@ class Stacks:
         """The task that the call of the running thread began in."""
         reference = self._roots.get(CALL.get())
         task = None if reference is None else reference()
-        return [] if task is None else [(0, list(_suspended(_coroutine_of(task)))[::-1])]
+        return [] if task is None else [(0, list(suspended(coroutine_of(task)))[::-1])]
 
     def _level(self, task: Any) -> int:
         birth = self._births.get(task)
@@ -289,47 +249,6 @@ _Chain = list[tuple[int, list[FrameType]]]
 """The frames of each task that a request comes from, innermost first, each with the number of tasks above it."""
 
 
-_OWN, _LIBRARY, _MACHINERY, _HARNESS = range(4)
-"""What a source file is: the client's, an installed package's that may be a layer of it; or event loops, threads and
-fuzzmcp, which are passed by; or where the client's code ends, for what follows is whoever runs it."""
-
-
-class _Kinds(dict[str, int]):
-    """The kind of each source file, by the name that code objects have of it."""
-
-    def __missing__(self, filename: str) -> int:
-        path, of_library = _place(filename)
-        if filename == _HARNESS_FILE:
-            kind = _HARNESS
-        elif _is_ours(filename) or path.startswith(_MACHINERY_FILES):
-            kind = _MACHINERY
-        else:
-            kind = _LIBRARY if of_library else _OWN
-        self[filename] = kind
-        return kind
-
-
-_KINDS = _Kinds()
-
-
-@lru_cache(maxsize=4096)
-def _place(filename: str) -> tuple[str, bool]:
-    """The real path of a source file, and whether it lies among installed packages or the standard library."""
-    path = os.path.realpath(filename)
-    return path, path.startswith(_LIBRARIES)
-
-
-def installed(filename: str) -> bool:
-    """Whether a source file lies among installed packages or the standard library."""
-    return _place(filename)[1]
-
-
-@lru_cache(maxsize=4096)
-def _is_ours(filename: str) -> bool:
-    """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
-    return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
-
-
 def _current_task() -> Any:
     """The running task of this thread, asyncio's or trio's, or None."""
     with suppress(RuntimeError):
@@ -339,89 +258,6 @@ def _current_task() -> Any:
         with suppress(RuntimeError):
             return trio.lowlevel.current_task()
     return None
-
-
-def _coroutine_of(task: Any) -> Any:
-    return task.get_coro() if hasattr(task, "get_coro") else task.coro
-
-
-def _running(frame: FrameType | None) -> list[FrameType]:
-    """The client's frames on a stack, innermost first: from its outermost coroutine on, or all where there is none."""
-    frames, last = [], 0
-    while frame is not None:
-        code = frame.f_code
-        kind = _KINDS[code.co_filename]
-        if kind <= _LIBRARY:
-            frames.append(frame)
-            if code.co_flags & _COROUTINE:
-                last = len(frames)
-        elif kind == _HARNESS:
-            break
-        frame = frame.f_back
-    return frames[:last] if last else frames
-
-
-def _coroutines(frame: FrameType | None) -> int:
-    """How many of the client's frames on a stack are coroutines."""
-    count = 0
-    while frame is not None:
-        code = frame.f_code
-        if code.co_flags & _COROUTINE:
-            kind = _KINDS[code.co_filename]
-            if kind == _HARNESS:
-                break
-            count += kind <= _LIBRARY
-        frame = frame.f_back
-    return count
-
-
-def _suspended(awaitable: Any) -> Iterator[FrameType]:
-    """The client's frames of a suspended coroutine and of what it awaits, outermost first."""
-    while awaitable is not None:
-        frame, inner = None, None
-        for kind, of_frame, of_inner in _AWAITABLES:
-            if isinstance(awaitable, kind):
-                frame, inner = getattr(awaitable, of_frame), getattr(awaitable, of_inner)
-                break
-        else:  # the step of an async generator, and the like: it says to nobody but the collector whose step it is
-            inner = next((o for o in gc.get_referents(awaitable) if isinstance(o, _STEPPED)), None)
-        if frame is not None and frame.f_code.co_flags & _COROUTINE and _KINDS[frame.f_code.co_filename] <= _LIBRARY:
-            yield frame
-        awaitable = inner
-
-
-def _asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[FrameType]] | None:
-    """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
-    inner: list[FrameType] = []
-    for outer in _outwards(frame):
-        kind = _KINDS[outer.f_code.co_filename]
-        if kind == _HARNESS:
-            return None
-        if kind <= _LIBRARY:
-            inner.append(outer)
-        elif outer.f_code.co_filename.endswith(_TRIO_THREADS):
-            return inner, _running(outer)
-    return None
-
-
-def _asking_thread() -> list[FrameType]:
-    """The client's frames in the thread that has asked the loop for something, if there is just one that works."""
-    own, asking = threading.get_ident(), []
-    for ident, frame in sys._current_frames().items():
-        if ident != own and any(f.f_code.co_filename == _JOBS for f in _outwards(frame)):
-            asking.append(_running(frame))
-    return asking[0] if len(asking) == 1 else []
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _site(frame: FrameType) -> Site:
-    code = frame.f_code
-    return Site(code.co_filename, frame.f_lineno, code.co_name)
 
 
 def _innermost_shared(before: set[FrameType], chain: _Chain, sure: bool) -> Loop | None:

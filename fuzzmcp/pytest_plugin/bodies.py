@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from fuzzmcp.clock import Deadlock, VirtualClock
-from fuzzmcp.observe import Stacks, installed
+from fuzzmcp.frames import installed
+from fuzzmcp.observe import Stacks
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 from fuzzmcp.server import FakeServer

@@ -1,0 +1,196 @@
+"""Frames of the client: which file is whose, and what of a stack, or of what a task awaits, is the client's."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import sys
+import sysconfig
+import threading
+import types
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from types import FrameType
+from typing import Any
+
+from fuzzmcp.trace import Site
+
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
+_LIBRARIES = tuple(
+    sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
+)
+_HARNESS_FILE, _JOBS = _HERE + "harness.py", _HERE + os.path.join("clock", "threads.py")
+_TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
+_MACHINERY_FILES = tuple(
+    library + name
+    for library in _LIBRARIES
+    for name in (
+        "contextlib.py", "threading.py",
+        *(package + os.sep for package in ("anyio", "asyncio", "concurrent", "outcome", "sniffio", "trio")),
+    )
+)  # fmt: skip
+_AWAITABLES = (
+    (types.CoroutineType, "cr_frame", "cr_await"),
+    (types.AsyncGeneratorType, "ag_frame", "ag_await"),
+    (types.GeneratorType, "gi_frame", "gi_yieldfrom"),
+)
+_STEPPED = (types.CoroutineType, types.AsyncGeneratorType)
+
+
+_OWN, _LIBRARY, _MACHINERY, _HARNESS = range(4)
+"""What a source file is: the client's, an installed package's that may be a layer of it; or event loops, threads and
+fuzzmcp, which are passed by; or where the client's code ends, for what follows is whoever runs it."""
+
+
+class _Kinds(dict[str, int]):
+    """The kind of each source file, by the name that code objects have of it."""
+
+    def __missing__(self, filename: str) -> int:
+        path, of_library = _place(filename)
+        if filename == _HARNESS_FILE:
+            kind = _HARNESS
+        elif is_ours(filename) or path.startswith(_MACHINERY_FILES):
+            kind = _MACHINERY
+        else:
+            kind = _LIBRARY if of_library else _OWN
+        self[filename] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+
+
+@lru_cache(maxsize=4096)
+def _place(filename: str) -> tuple[str, bool]:
+    """The real path of a source file, and whether it lies among installed packages or the standard library."""
+    path = os.path.realpath(filename)
+    return path, path.startswith(_LIBRARIES)
+
+
+def installed(filename: str) -> bool:
+    """Whether a source file lies among installed packages or the standard library."""
+    return _place(filename)[1]
+
+
+@lru_cache(maxsize=4096)
+def is_ours(filename: str) -> bool:
+    """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
+    return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
+
+
+def coroutine_of(task: Any) -> Any:
+    return task.get_coro() if hasattr(task, "get_coro") else task.coro
+
+
+def running(frame: FrameType | None) -> list[FrameType]:
+    """The client's frames on a stack, innermost first: from its outermost coroutine on, or all where there is none."""
+    frames, last = [], 0
+    while frame is not None:
+        code = frame.f_code
+        kind = _KINDS[code.co_filename]
+        if kind <= _LIBRARY:
+            frames.append(frame)
+            if code.co_flags & _COROUTINE:
+                last = len(frames)
+        elif kind == _HARNESS:
+            break
+        frame = frame.f_back
+    return frames[:last] if last else frames
+
+
+def is_own(frame: FrameType, files: Collection[str]) -> bool:
+    """Whether a frame is of the client's own code; `files` are its own although they are installed."""
+    name = frame.f_code.co_filename
+    return _KINDS[name] == _OWN or _place(name)[0] in files
+
+
+def own_frame(frame: FrameType | None, files: Collection[str]) -> FrameType | None:
+    """The innermost frame of the client's own code on a stack: most requests need to know no more.
+
+    As for `running`, what lies outside of the outermost coroutine is not the client's.
+
+    Args:
+        frame: Where to begin.
+        files: Files that are the client's own although they are installed.
+    """
+    found, inside = None, False
+    while frame is not None:
+        code = frame.f_code
+        kind = _KINDS[code.co_filename]
+        if kind == _HARNESS:
+            break
+        if kind <= _LIBRARY:
+            if found is None and (kind == _OWN or _place(code.co_filename)[0] in files):
+                found = frame
+            if code.co_flags & _COROUTINE:
+                if found is not None:
+                    return found
+                inside = True
+        frame = frame.f_back
+    return None if inside else found
+
+
+def coroutines(frame: FrameType | None) -> int:
+    """How many of the client's frames on a stack are coroutines."""
+    count = 0
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & _COROUTINE:
+            kind = _KINDS[code.co_filename]
+            if kind == _HARNESS:
+                break
+            count += kind <= _LIBRARY
+        frame = frame.f_back
+    return count
+
+
+def suspended(awaitable: Any) -> Iterator[FrameType]:
+    """The client's frames of a suspended coroutine and of what it awaits, outermost first."""
+    while awaitable is not None:
+        frame, inner = None, None
+        for kind, of_frame, of_inner in _AWAITABLES:
+            if isinstance(awaitable, kind):
+                frame, inner = getattr(awaitable, of_frame), getattr(awaitable, of_inner)
+                break
+        else:  # the step of an async generator, and the like: it says to nobody but the collector whose step it is
+            inner = next((o for o in gc.get_referents(awaitable) if isinstance(o, _STEPPED)), None)
+        if frame is not None and frame.f_code.co_flags & _COROUTINE and _KINDS[frame.f_code.co_filename] <= _LIBRARY:
+            yield frame
+        awaitable = inner
+
+
+def asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[FrameType]] | None:
+    """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
+    inner: list[FrameType] = []
+    for outer in _outwards(frame):
+        kind = _KINDS[outer.f_code.co_filename]
+        if kind == _HARNESS:
+            return None
+        if kind <= _LIBRARY:
+            inner.append(outer)
+        elif outer.f_code.co_filename.endswith(_TRIO_THREADS):
+            return inner, running(outer)
+    return None
+
+
+def asking_thread() -> list[FrameType]:
+    """The client's frames in the thread that has asked the loop for something, if there is just one that works."""
+    own, asking = threading.get_ident(), []
+    for ident, frame in sys._current_frames().items():
+        if ident != own and any(f.f_code.co_filename == _JOBS for f in _outwards(frame)):
+            asking.append(running(frame))
+    return asking[0] if len(asking) == 1 else []
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def site_of(frame: FrameType) -> Site:
+    code = frame.f_code
+    return Site(code.co_filename, frame.f_lineno, code.co_name)
