@@ -2,8 +2,8 @@
 
     fuzzmcp run fuzzmcp.clients.autogen_workbench:connect
 
-The workbench starts its server itself, so it meets the fake one as a process that is never started. The defaults: 5
-seconds for a request, no retry.
+The workbench starts its server itself, so it meets the fake one as a process that is never started. The defaults:
+5 seconds for a request, no retry.
 
 Nothing raises: execution errors, protocol errors, results that are none and those that break the tool's `outputSchema`
 all come back as a `ToolResult` with `is_error`, whose text is the server's or the exception's. Of a good result it

@@ -18,15 +18,12 @@ from typing import Any
 
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
+from fuzzmcp.clients import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(
-    accepts=("MCPError", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError", "ToolMissing")
+    accepts=("MCPError", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError")
 )
-
-
-class ToolMissing(Exception):
-    """The agent has no tool of that name."""
 
 
 @asynccontextmanager
@@ -37,8 +34,6 @@ async def connect(server: Any) -> AsyncIterator[Any]:
         tools = {tool.metadata.name: tool for tool in listed}
 
         async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
-            if name not in tools:
-                raise ToolMissing(name)
-            return await tools[name].acall(**arguments)
+            return await offered(tools, name).acall(**arguments)
 
         yield call_tool
