@@ -42,7 +42,15 @@ def loop_thread(connect: Any, *, ready: float | None = 30, patience: float | Non
         if not up.wait(ready):
             raise TimeoutError("no session")
         loop = made["loop"]
-        yield lambda *asked: asyncio.run_coroutine_threadsafe(made["call"](*asked), loop).result(patience)
+
+        def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
+            future = asyncio.run_coroutine_threadsafe(made["call"](tool, arguments), loop)
+            try:
+                return future.result(patience)
+            finally:
+                future.cancel()
+
+        yield call_tool
         if close:
             loop.call_soon_threadsafe(made["stop"].set)
             thread.join()
@@ -81,8 +89,10 @@ def test_each_request_is_known_to_belong_to_its_call(backend: str) -> None:
 @both
 def test_the_same_run_is_the_same_each_time(backend: str) -> None:
     script = "429,hang,error@3,ok@1+dup,close@9"
-    run = lambda: fuzzmcp.run(loop_thread(client(retrying(1, 2))), script, calls=OVERLAPPING, backend=backend)  # noqa: E731
+    impatient = loop_thread(client(retrying(1, 2)), patience=7)  # its calls are cancelled while others go on
+    run = lambda: fuzzmcp.run(impatient, script, calls=OVERLAPPING, backend=backend)  # noqa: E731
     first = story(run())
+    assert "notifications/cancelled" in first
     assert all(story(run()) == first for _ in range(19))
 
 
