@@ -18,6 +18,7 @@ import anyio.to_thread
 import pytest
 
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock, limits
+from fuzzmcp.clock.asyncio_loop import AsyncioRun
 
 from .runs import HOUR, both, impatience, never, spin_until
 
@@ -413,3 +414,17 @@ def test_more_jobs_than_an_executor_has_threads_wait_in_virtual_time() -> None:
         return [virtual.now()]
 
     assert virtual.run(main) == [3 * HOUR]
+
+
+def test_a_thread_that_has_given_its_turn_away_touches_nothing_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would run beside whoever has the turn then, and the order would be the scheduler's."""
+    posted: list[str] = []
+    post = AsyncioRun.post
+
+    def told(self: AsyncioRun, callback: Any, *args: Any) -> None:
+        posted.append(threading.current_thread().name)
+        post(self, callback, *args)
+
+    monkeypatch.setattr(AsyncioRun, "post", told)
+    in_a_thread(VirtualClock(), lambda: [time.sleep(1) for _ in range(100)])
+    assert posted == []
