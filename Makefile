@@ -9,7 +9,7 @@ VENV := .venv
 SDK_EXTRAS := anthropic,openai,fastmcp,frameworks
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clean
+.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.ready: pyproject.toml
@@ -67,6 +67,16 @@ bench-cost: $(VENV)/.ready
 
 bench-zoo: $(VENV)/.ready
 	cd tests && ../$(BIN)/python -m benchmark.zoo --bugs '$(BUGS)' --seeds $(SEEDS) --parts $(PARTS) --cases $(CASES)
+
+# In parts: make clients CLIENTS=fastmcp,langchain RUNS=400 SEED=1. The newest releases again: rm -rf .venv-clients-*
+CLIENTS ?=
+RUNS ?= 400
+SEED ?= 1
+clients: $(VENV)/.ready  ## search the clients that people use, each in its environment; write examples/clients/README.md
+	cd tests && ../$(BIN)/python -m survey.clients --clients '$(CLIENTS)' --runs $(RUNS) --seed $(SEED)
+
+clients-page: $(VENV)/.ready  ## write that page again, after a change of verdicts.toml
+	cd tests && ../$(BIN)/python -m survey.clients --page
 
 clean:
 	rm -rf .venv* build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,103 @@
+"""What one client does for the main faults."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from fuzzmcp.examples.careful_agent import connect as careful
+from fuzzmcp.examples.naive_agent import connect as naive
+from fuzzmcp.examples.sdk_client import connect as sdk
+from fuzzmcp.faults import METHODS, VERSIONS, why_inapplicable
+from fuzzmcp.script import Script
+from survey.driving import REACTIONS
+from survey.reactions import FAULTS, reaction, versions
+
+SCRIPTS = [script for group in FAULTS.values() for script in group]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_spelled_as_reports_spell_it_and_can_happen(script: str) -> None:
+    parsed = Script.parse(script)
+    assert str(parsed) == script
+    step = parsed.steps[0]
+    assert step.method in METHODS
+    assert any(why_inapplicable(step.answer.name, step.method, version) is None for version in VERSIONS)
+
+
+def test_no_script_stands_twice() -> None:
+    assert len(set(SCRIPTS)) == len(SCRIPTS)
+
+
+def test_an_exception_has_type_and_text() -> None:
+    seen = reaction(sdk, "rpc(-32603)*")
+    assert (seen["status"], seen["text"], seen["requests"]) == ("raised", "Internal error", 1)
+    assert seen["error"].lower() == "mcperror"
+
+
+def test_a_returned_error_keeps_its_flag_and_a_result_has_none() -> None:
+    assert reaction(sdk, "error")["flag"] is True
+    assert reaction(sdk, "ok@5")["flag"] is False
+
+
+def test_retries_are_counted_and_take_virtual_time() -> None:
+    seen = reaction(naive, "429*")
+    assert seen["requests"] > 1
+    assert seen["seconds"] > 0
+
+
+def test_a_timeout_is_seen_with_its_time_and_its_cancellation() -> None:
+    seen = reaction(careful, "hang")
+    assert (seen["status"], seen["cancels"], seen["endless"]) == ("raised", True, False)
+    assert seen["seconds"] > 0
+
+
+@asynccontextmanager
+async def patient(server: Any) -> AsyncIterator[Any]:
+    from mcp import ClientSession
+
+    async with server.connect() as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        yield session.call_tool
+
+
+def test_waiting_for_ever_is_endless_and_what_fuzzmcp_cancels_at_the_end_is_not_the_clients_doing() -> None:
+    seen = reaction(patient, "hang")
+    assert (seen["status"], seen["endless"], seen["cancels"]) == ("unfinished", True, False)
+
+
+def test_an_answer_that_waits_for_a_cancellation_that_never_comes_is_a_hang() -> None:
+    assert reaction(patient, "late")["status"] == "unfinished"
+
+
+def test_connecting_that_fails_or_never_ends_is_told_apart() -> None:
+    failed, endless = reaction(patient, "init:rpc(-32603)"), reaction(patient, "init:hang")
+    assert (failed["status"], failed["endless"], failed["text"]) == ("no connection", False, "Internal error")
+    assert (endless["status"], endless["endless"]) == ("no connection", True)
+
+
+def test_the_members_of_an_exception_group_are_named() -> None:
+    assert "mcperror" in reaction(sdk, "init:rpc(-32603)")["error"].lower()
+
+
+def test_a_script_for_a_request_that_is_never_sent_is_not_reached() -> None:
+    assert reaction(sdk, "discover:hang")["status"] == "not reached"
+
+
+def test_what_is_not_installed_has_no_version() -> None:
+    assert list(versions(["mcp", "no-such-package"])) == ["mcp"]
+
+
+def test_the_program_prints_a_line_for_the_versions_and_one_for_each_script() -> None:
+    command = [sys.executable, str(REACTIONS), "fuzzmcp.examples.sdk_client:connect", "--packages", "anyio"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    head, *lines = map(json.loads, done.stdout.splitlines())
+    assert {"mcp", "fuzzmcp", "anyio"} == set(head["packages"])
+    assert [line["faults"] for line in lines] == SCRIPTS
+    assert all(line["status"] != "not run" for line in lines)
