@@ -21,7 +21,7 @@ from survey.rows import Row, rows_of
 Word = Literal["true", "contract"]
 WORDS: dict[str, str] = {
     "true": "a mistake of the client, or of what it is built on",
-    "contract": "a choice that a client may make: a contract that says so would accept it",
+    "contract": "a choice that a client may make, and that its users should know of",
 }
 _KEYS = ("clients", "check", "scripts", "verdict", "why", "where")
 
