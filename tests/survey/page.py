@@ -37,7 +37,7 @@ The script is one value of `FAULTS` (`fuzzmcp faults NAME` explains it); a last 
 which only a reader can tell; *for ever*: proved, since nothing is left that could end it. Then, where there is
 something to say: the virtual seconds until it settled, how many `tools/call` requests one call cost, more than two
 `tools/list`, a cancellation on the wire, a warning or error in the log. **–**: it never sent the request that the
-script answers.
+script answers. `fuzzmcp replay CLIENT SCRIPT`, with the client and the versions of its section, repeats a cell.
 """
 
 
@@ -78,6 +78,8 @@ def page(rows: Sequence[Row], results: Mapping[str, Result], verdicts: Iterable[
 
 def _page(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     yield HEAD
+    if lines:
+        yield f"{_when([line.result for line in lines])}\n"
     yield "## Clients"
     yield ""
     yield from _overview(lines)
@@ -103,6 +105,16 @@ def _page(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     yield "\n## Each client"
     for line in lines:
         yield from _section(line)
+
+
+def _when(results: Sequence[Result]) -> str:
+    """When and how much; and that it was not the same for all, where that is so."""
+    dates, budgets = sorted({one.date for one in results}), sorted({(one.runs, one.seed) for one in results})
+    days = dates[0] if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}"
+    if len(budgets) > 1:
+        return f"Run {days}; not all with the same budget and seed: see the section of each."
+    runs, seed = budgets[0]
+    return f"Run {days}, {counted(runs, 'run')} each, seed {seed}."
 
 
 def _overview(lines: Sequence[Line]) -> Iterator[str]:

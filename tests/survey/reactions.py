@@ -102,18 +102,25 @@ def reaction(client: Any, faults: str, protocol: str | None = None) -> dict[str,
 
 
 def _name_of(error: BaseException | None) -> str:
-    """The exception's type; what is inside of a group."""
+    """The exception's type, and those of the members of a group however deep."""
     if error is None:
         return ""
+    leaves = dict.fromkeys(type(leaf).__name__ for leaf in _leaves(error) if leaf is not error)
+    return f"{type(error).__name__}({', '.join(leaves)})" if leaves else type(error).__name__
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
     members = getattr(error, "exceptions", None)
-    inner = dict.fromkeys(map(_name_of, members)) if isinstance(members, tuple) else ()
-    return f"{type(error).__name__}({', '.join(inner)})" if inner else type(error).__name__
+    if not isinstance(members, tuple):
+        yield error
+    else:
+        for member in members:
+            yield from _leaves(member)
 
 
 def _said(outcome: Any, error: BaseException | None) -> str:
     if error is not None:
-        members = getattr(error, "exceptions", None)
-        return _said(outcome, members[0]) if isinstance(members, tuple) and members else str(error)
+        return str(next(_leaves(error), error))
     from fuzzmcp.interpret import interpret
 
     return interpret(outcome.value).text if outcome is not None and outcome.status == "returned" else ""

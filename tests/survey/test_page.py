@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 
@@ -127,6 +129,20 @@ def test_a_client_that_could_not_be_run_has_its_reason_and_no_empty_rows() -> No
     assert "It could not be run: not installed" in section(PAGE, OLDER.name)
     checks = cells(PAGE)[1]
     assert len(checks) == 2
+
+
+@pytest.mark.parametrize(
+    ("older", "text"),
+    [
+        ({}, "Run 2026-11-30, 400 runs each, seed 1.\n"),
+        ({"date": "2026-10-01"}, "Run between 2026-10-01 and 2026-11-30, 400 runs each, seed 1.\n"),
+        ({"seed": 2}, "Run 2026-11-30; not all with the same budget and seed: see the section of each.\n"),
+        ({"runs": 50}, "Run 2026-11-30; not all with the same budget and seed: see the section of each.\n"),
+    ],
+)
+def test_rows_of_another_day_or_budget_are_not_mixed_up_in_silence(older: dict[str, Any], text: str) -> None:
+    results = {NEWER.name: result(NEWER), OLDER.name: replace(result(OLDER), **older)}
+    assert text in page(ROWS, results, ())
 
 
 def test_rows_without_a_result_are_named() -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from anyio import create_task_group
 
 from fuzzmcp.examples.careful_agent import connect as careful
 from fuzzmcp.examples.naive_agent import connect as naive
@@ -82,8 +83,25 @@ def test_connecting_that_fails_or_never_ends_is_told_apart() -> None:
     assert (endless["status"], endless["endless"]) == ("no connection", True)
 
 
-def test_the_members_of_an_exception_group_are_named() -> None:
-    assert "mcperror" in reaction(sdk, "init:rpc(-32603)")["error"].lower()
+@asynccontextmanager
+async def grouped(server: Any) -> AsyncIterator[Any]:
+    async with patient(server) as call_tool:
+
+        async def call(tool: str, arguments: dict[str, Any]) -> None:
+            async with create_task_group() as outer:
+                outer.start_soon(inner, tool, arguments)
+
+        async def inner(tool: str, arguments: dict[str, Any]) -> None:
+            async with create_task_group() as group:
+                group.start_soon(call_tool, tool, arguments)
+
+        yield call
+
+
+def test_the_members_of_an_exception_group_are_named_however_deep() -> None:
+    seen = reaction(grouped, "rpc(-32603)")
+    assert seen["error"].lower() == "exceptiongroup(mcperror)"
+    assert seen["text"] == "Internal error"
 
 
 def test_a_script_for_a_request_that_is_never_sent_is_not_reached() -> None:
