@@ -9,6 +9,7 @@ A client is named as in `fuzzmcp.clients`, or by one of its rows (`fastmcp-mcp1`
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -40,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         known = verdicts.read(PLACE / "verdicts.toml")
     except (UnknownClient, verdicts.VerdictError) as error:
         parser.error(str(error))
+    # A shell that starts a command in the background lets it ignore SIGINT, and its processes inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     code = _run(wanted, Budget(options.runs, options.seed, options.seconds)) if wanted else 0
     write(rows, known)
     return code
@@ -89,8 +92,9 @@ def _environments(rows: Sequence[Row]) -> dict[str, environments.Ready]:
     for place in dict.fromkeys(row.environment for row in rows):
         needs = sorted({need for row in rows if row.environment is place for need in row.adapter.requires})
         began = time.monotonic()
+        _say(f"{place.folder}: {', '.join((place.pin, *needs))}")
         found[place.name] = environments.ready(place, needs, ROOT)
-        _say(f"{place.folder}: {time.monotonic() - began:.0f} s")
+        _say(f"{place.folder}: ready after {time.monotonic() - began:.0f} s")
         for need, why in found[place.name].failures.items():
             _say(f"{place.folder}: {need or 'the SDK'} could not be installed: {why}")
     return found
