@@ -116,9 +116,9 @@ def _keep(result: Result, seconds: float = 0.0) -> None:
     if result.failure is not None:
         _say(f"{result.row}: {result.failure}")
         return
-    broken = [name for name, status in result.checks.items() if status == "violated"]
-    note = f" ({result.note})" if result.note else ""
-    _say(f"{result.row}: {seconds:.0f} s, {counted(len(result.findings), 'finding')}: {', '.join(broken)}{note}")
+    broken = ", ".join(name for name, status in result.checks.items() if status == "violated")
+    found = f"{counted(len(result.findings), 'finding')}: {broken}" if broken else "nothing found"
+    _say(f"{result.row}: {seconds:.0f} s, {found}" + (f" ({result.note})" if result.note else ""))
 
 
 def write(rows: Sequence[Row], known: Iterable[verdicts.Verdict]) -> None:

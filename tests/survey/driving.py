@@ -170,5 +170,6 @@ def _why(ended: Ended, seconds: float) -> str:
     """Why a process did not do what it should."""
     if ended.code is None:
         return f"not done after {seconds:,.0f} s"
-    lines = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
-    return f"{(lines or ['it said nothing'])[-1][:300]} (exit code {ended.code})"
+    lines = [line.strip() for line in ended.stderr.splitlines() if line.strip()] or ["it said nothing"]
+    told = [line.removeprefix("fuzzmcp: ") for line in lines if line.startswith("fuzzmcp: ")]  # before a traceback
+    return f"{(told or lines)[-1][:300]} (exit code {ended.code})"

@@ -69,7 +69,7 @@ def reaction(client: Any, faults: str, protocol: str | None = None) -> dict[str,
 
     `status` is that of its call, or `no connection` where it never became ready, or `not reached` where it never sent
     a request that the script is for (or `not run` where fuzzmcp itself failed). `flag` says whether what it returned
-    reads as an error: None where it carries no flag.
+    reads as an error: None where it carries no flag. `answered` says that it carries what the server sent as a success.
 
     >>> from fuzzmcp.examples.sdk_client import connect
     >>> seen = reaction(connect, "hang")
@@ -92,6 +92,7 @@ def reaction(client: Any, faults: str, protocol: str | None = None) -> dict[str,
         "error": _name_of(error),
         "text": one_line(redacted_text(_said(outcome, error)), _TEXT),
         "flag": _flag_of(outcome.value) if outcome and status == "returned" else None,
+        "answered": status == "returned" and _answered(run, outcome),
         "seconds": round(outcome.ended - outcome.started if outcome else run.ended, 3),
         "requests": sent.count("tools/call"),
         "lists": sent.count("tools/list"),
@@ -124,6 +125,13 @@ def _said(outcome: Any, error: BaseException | None) -> str:
     from fuzzmcp.interpret import interpret
 
     return interpret(outcome.value).text if outcome is not None and outcome.status == "returned" else ""
+
+
+def _answered(run: Any, outcome: Any) -> bool:
+    from fuzzmcp.interpret import interpret, shows
+
+    reading, sent = interpret(outcome.value), [event.answer for event in run.events if event.answer is not None]
+    return any(answer.kind == "success" and shows(reading, answer) for answer in sent)
 
 
 def _flag_of(value: Any) -> bool | None:

@@ -50,6 +50,7 @@ class Reaction:
     error: str = ""
     text: str = ""
     flag: bool | None = None
+    answered: bool = False
     seconds: float = 0.0
     requests: int = 0
     lists: int = 0

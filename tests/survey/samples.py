@@ -64,6 +64,7 @@ REACTIONS = st.builds(
     error=texts,
     text=texts,
     flag=st.sampled_from((None, True, False)),
+    answered=st.booleans(),
     seconds=st.sampled_from((0.0, 0.5, 30.0, 3600.0)),
     requests=st.integers(0, 9),
     lists=st.integers(0, 999),

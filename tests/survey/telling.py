@@ -78,7 +78,7 @@ def told(reaction: Reaction) -> str:
 def _done(reaction: Reaction) -> str:
     error = code(reaction.error) if reaction.error else ""
     match reaction.status:
-        case "returned" if reaction.flag is None:
+        case "returned" if reaction.flag is None and not reaction.answered:
             return "returns, no flag"
         case "returned":
             return "returns an error" if reaction.flag else "returns"

@@ -76,7 +76,10 @@ def test_findings_or_none_a_report_is_a_result(report: Path, code: int) -> None:
 @pytest.mark.parametrize(
     ("search", "reason"),
     [
-        ("print('fuzzmcp: cannot import x', file=sys.stderr); sys.exit(3)", "fuzzmcp: cannot import x (exit code 3)"),
+        (
+            "print('fuzzmcp: cannot import x\\n\\nTraceback', file=sys.stderr); sys.exit(3)",
+            "cannot import x (exit code 3)",
+        ),
         (f"{WRITE}; sys.exit(2)", "it said nothing (exit code 2)"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "it said nothing (exit code -9)"),
         ("sys.exit(1)", "it said nothing (exit code 1)"),

@@ -47,6 +47,22 @@ def test_a_returned_error_keeps_its_flag_and_a_result_has_none() -> None:
     assert reaction(sdk, "ok@5")["flag"] is False
 
 
+@asynccontextmanager
+async def texts_only(server: Any) -> AsyncIterator[Any]:
+    async with patient(server) as call_tool:
+
+        async def call(tool: str, arguments: dict[str, Any]) -> str:
+            return "\n".join(block.text for block in (await call_tool(tool, arguments)).content)
+
+        yield call
+
+
+def test_text_without_a_flag_is_the_answer_or_something_else() -> None:
+    right, wrong = reaction(texts_only, "ok@5"), reaction(texts_only, "error")
+    assert (right["flag"], right["answered"]) == (None, True)
+    assert (wrong["flag"], wrong["answered"]) == (None, False)
+
+
 def test_retries_are_counted_and_take_virtual_time() -> None:
     seen = reaction(naive, "429*")
     assert seen["requests"] > 1

@@ -23,6 +23,8 @@ CHOICE = LOST._replace(verdict=verdict("contract"))
         (Reaction("error", "returned", flag=True), "returns an error"),
         (Reaction("error", "returned", flag=False, requests=1), "returns"),
         (Reaction("error", "returned", flag=None), "returns, no flag"),
+        (Reaction("ok@100", "returned", flag=None, answered=True), "returns"),
+        (Reaction("ok@100", "returned", flag=True, answered=True), "returns an error"),
         (Reaction("429*", "returned", flag=True, seconds=7, requests=4), "returns an error, 7 s, 4 requests"),
         (Reaction("hang*", "raised", "Late", seconds=30, cancels=True), "raises <code>Late</code>, 30 s, cancels"),
         (Reaction("hang*", "unfinished", endless=True, seconds=305), "waits for ever"),
