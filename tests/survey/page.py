@@ -34,11 +34,11 @@ repeats it; below it the verdict of whoever looked at it by hand:
 FAULTS_LEGEND = """\
 The script is one value of `FAULTS` (`fuzzmcp faults NAME` explains it); a last `*` repeats the answer for ever.
 *Returns*: the answer, or a result that says it succeeded; *returns an error*: one flagged as an error; *no flag*:
-text or data of the client's own, in which only a reader can tell; *for ever*: proved, since nothing is left that
-could end it. Then, where there is something to say: the virtual seconds until it settled, how many `tools/call`
-requests one call cost, more than two `tools/list`, a cancellation on the wire, a warning or error in the log. **–**:
-it never sent the request that the script answers. `fuzzmcp replay CLIENT SCRIPT`, with the client and the versions of
-its section, repeats a cell.
+text or data of the client's own, in which only a reader can tell; *waits for ever*: proved, since nothing is left
+that could wake it; *asks for ever*: cut off at the contract's budget of frames. Then, where there is something to
+say: the virtual seconds until it settled, how many `tools/call` requests one call cost, more than two `tools/list`, a
+cancellation on the wire, a warning or error in the log. **–**: it never sent the request that the script answers.
+`fuzzmcp replay CLIENT SCRIPT`, with the client and the versions of its section, repeats a cell.
 """
 
 
