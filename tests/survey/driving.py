@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND
-from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.report import load
 from survey.reactions import FAULTS
 from survey.results import Reaction, Result, reaction_of, searched
@@ -123,16 +122,15 @@ def survey(row: Row, python: Path, budget: Budget, date: str, processes: Process
         processes: Where its processes are known.
     """
     result: dict[str, Any] = {"row": row.name, "date": date, "seed": budget.seed, "runs": budget.runs}
-    protocol = [] if row.protocol == DEFAULT_VERSION else ["--protocol", row.protocol]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         packages = ",".join(map(package_of, row.adapter.requires))
-        command = [str(python), str(REACTIONS), row.adapter.client, *protocol, "--packages", packages]
+        command = [str(python), str(REACTIONS), row.adapter.client, *row.options, "--packages", packages]
         seen = processes.run(command, folder, REACTION_SECONDS)
         head, lines = _read(seen.stdout)
         result |= head
         asked = ["--runs", str(budget.runs), "--seed", str(budget.seed), "--no-save", "--report", "json=report.json"]
-        command = [str(python), "-m", "fuzzmcp", "run", row.adapter.client, *protocol, *asked]
+        command = [str(python), "-m", "fuzzmcp", "run", row.adapter.client, *row.options, *asked]
         done = processes.run(command, folder, budget.seconds)
         file = folder / "report.json"
         if done.code not in (NOTHING_FOUND, FOUND, INTERRUPTED, None) or not file.is_file():

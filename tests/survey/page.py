@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fuzzmcp.faults import DEFAULT_VERSION
 from fuzzmcp.report.markdown import code, plain
 from fuzzmcp.report.text import counted, harmless
 from survey.cases import file_of, versions_of
@@ -184,8 +183,9 @@ def _pinned(need: str, result: Result) -> str:
 
 
 def _run(row: Row, result: Result) -> str:
-    protocol = "" if row.protocol == DEFAULT_VERSION else f" --protocol {row.protocol}"
-    return f"fuzzmcp run {row.adapter.client}{protocol} --runs {result.runs} --seed {result.seed}"
+    return shlex.join(
+        ("fuzzmcp", "run", row.adapter.client, *row.options, "--runs", str(result.runs), "--seed", str(result.seed))
+    )
 
 
 def _finding(one: Seen, number: int) -> Iterator[str]:

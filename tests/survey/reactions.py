@@ -34,23 +34,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("client", help="MODULE:ATTR or PATH.py:ATTR")
     parser.add_argument("--protocol", help="version that the fake server speaks")
+    parser.add_argument("--transport", help="how server.connect() joins client and server")
     parser.add_argument("--packages", default="", help="packages whose versions to print, with commas between")
     options = parser.parse_args(arguments)
+    driven = {name: getattr(options, name) for name in ("protocol", "transport") if getattr(options, name)}
     with contextlib.redirect_stdout(sys.stderr):
-        lines = _lines(options.client, options.protocol, [name for name in options.packages.split(",") if name])
-        for line in lines:
+        for line in _lines(options.client, [name for name in options.packages.split(",") if name], driven):
             print(json.dumps(line), file=sys.__stdout__, flush=True)
     return 0
 
 
-def _lines(client: str, protocol: str | None, packages: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _lines(client: str, packages: Iterable[str], driven: dict[str, str]) -> Iterator[dict[str, Any]]:
     yield {"python": platform.python_version(), "packages": versions(["mcp", "fuzzmcp", *packages])}
     from fuzzmcp.target import load
 
     target = load(client)
     for faults in (text for group in FAULTS.values() for text in group):
         try:
-            yield reaction(target, faults, protocol)
+            yield reaction(target, faults, **driven)
         except Exception as error:  # of fuzzmcp: what the client raises is part of a run
             yield {"faults": faults, "status": "not run", "error": type(error).__name__, "text": str(error)[:_TEXT]}
 
@@ -64,8 +65,8 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def reaction(client: Any, faults: str, protocol: str | None = None) -> dict[str, Any]:
-    """What a client does with one script.
+def reaction(client: Any, faults: str, **driven: str) -> dict[str, Any]:
+    """What a client does with one script, driven as `fuzzmcp.run` is told.
 
     `status` is that of its call, or `no connection` where it never became ready, or `not reached` where it never sent
     a request that the script is for (or `not run` where fuzzmcp itself failed). `flag` says whether what it returned
@@ -80,7 +81,7 @@ def reaction(client: Any, faults: str, protocol: str | None = None) -> dict[str,
     from fuzzmcp.redact import redacted_text
     from fuzzmcp.report.text import one_line
 
-    run = fuzzmcp.run(client, faults, quiet=True, **({"protocol": protocol} if protocol else {}))
+    run = fuzzmcp.run(client, faults, quiet=True, **driven)
     outcome = run.outcomes[0] if run.outcomes and run.connected else None
     error = outcome.error if outcome else run.connect_error
     status = outcome.status if outcome else "no connection"

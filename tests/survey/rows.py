@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
+from fuzzmcp.case import TRANSPORTS
 from fuzzmcp.clients import ADAPTERS, Adapter
 from fuzzmcp.faults import DEFAULT_VERSION, STATELESS_VERSIONS, nearest
 
@@ -45,23 +46,33 @@ BOTH_MAJORS = ("sdk_session", "fastmcp", "pydantic_ai")
 """Clients whose users are on either major of the SDK; others that could be run with both have a row for the newer."""
 BOTH_ERAS = ("sdk_client", "fastmcp")
 """Clients that speak 2026-07-28 by themselves where the server does; they have a row for each era."""
+ALL_TRANSPORTS = ("sdk_session",)
+"""Clients with a row for each transport, so that it is under test too; the others are run over the one they are for."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One client in one environment, over one protocol version.
+    """One client in one environment, over one protocol version and transport.
 
     Args:
         name: What it is called on the command line, and its files after.
         adapter: The client.
         environment: Where it runs.
         protocol: The version that the fake server speaks.
+        transport: How `server.connect()` joins client and server.
     """
 
     name: str
     adapter: Adapter
     environment: Environment
     protocol: str = DEFAULT_VERSION
+    transport: str = "memory"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the command line is told beside the client."""
+        protocol = () if self.protocol == DEFAULT_VERSION else ("--protocol", self.protocol)
+        return (*protocol, *(() if self.transport == "memory" else ("--transport", self.transport)))
 
 
 class UnknownClient(ValueError):
@@ -80,6 +91,8 @@ def _rows_of(adapter: Adapter) -> Iterator[Row]:
         yield Row(name, adapter, place)
         if adapter.module in BOTH_ERAS and place is MCP2:
             yield Row(f"{name}-stateless", adapter, place, STATELESS_VERSIONS[-1])
+        if adapter.module in ALL_TRANSPORTS:
+            yield from (Row(f"{name}-{other}", adapter, place, transport=other) for other in TRANSPORTS[1:])
 
 
 def environments_of(adapter: Adapter) -> tuple[Environment, ...]:

@@ -26,7 +26,9 @@ def label(row: Row, result: Result | None) -> str:
     text = " ".join(filter(None, words))
     if named != "mcp" and len(environments_of(row.adapter)) > 1:
         text += f" (mcp {packages['mcp']})" if "mcp" in packages else f" ({row.environment.name})"
-    return text if era_of(row.protocol) == "handshake" else f"{text}, stateless"
+    beside = ["stateless"] if era_of(row.protocol) == "stateless" else []
+    beside += [row.transport] if row.transport != "memory" else []
+    return ", ".join((text, *beside))
 
 
 def anchor(row: Row, check: str = "", number: int = 0) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from fuzzmcp.case import TRANSPORTS
 from fuzzmcp.clients import ADAPTERS, Adapter
-from survey.rows import APART, BOTH_ERAS, BOTH_MAJORS, ENVIRONMENTS, Row, UnknownClient, chosen, rows_of
+from survey.rows import ALL_TRANSPORTS, APART, BOTH_ERAS, BOTH_MAJORS, ENVIRONMENTS, Row, UnknownClient, chosen, rows_of
 
 ROWS = rows_of()
 RELEASES = ("1.24.0", "1.30.0", "2.0.0", "2.1.1", "2.3.0")
@@ -34,7 +37,7 @@ def test_what_a_client_needs_is_something_pip_can_read(row: Row) -> None:
 
 
 def test_the_exceptions_name_clients_that_there_are() -> None:
-    assert {*APART, *BOTH_MAJORS, *BOTH_ERAS} <= {adapter.module for adapter in ADAPTERS}
+    assert {*APART, *BOTH_MAJORS, *BOTH_ERAS, *ALL_TRANSPORTS} <= {adapter.module for adapter in ADAPTERS}
 
 
 def test_environments_have_folders_that_git_ignores() -> None:
@@ -48,6 +51,18 @@ def test_a_client_of_both_majors_has_two_rows_and_one_of_both_eras_one_more() ->
         ("fastmcp-mcp2-stateless", "2026-07-28"),
         ("fastmcp-mcp1", "2025-11-25"),
     ]
+
+
+def test_a_row_tells_the_command_line_what_is_not_the_default() -> None:
+    row = rows_of([Adapter("other", "Other")])[0]
+    assert row.options == ()
+    other = replace(row, protocol="2026-07-28", transport="stdio")
+    assert other.options == ("--protocol", "2026-07-28", "--transport", "stdio")
+
+
+def test_the_sdk_has_a_row_for_each_transport() -> None:
+    rows = rows_of([Adapter("sdk_session", "The SDK", sdk=">=2,<3")])
+    assert [row.transport for row in rows] == list(TRANSPORTS)
 
 
 def test_a_client_that_nobody_has_thought_of_has_one_row_with_the_newest_sdk_it_can_have() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fuzzmcp.checks import CHECKS
@@ -71,6 +73,7 @@ def test_rows_of_one_client_are_told_apart_by_sdk_and_era() -> None:
     assert label(STATELESS, result(STATELESS)) == "FastMCP 4.2.3 (mcp 2.3.0), stateless"
     assert label(OLDER, older) == "FastMCP 3.4.11 (mcp 1.30.0)"
     assert label(OLDER, None) == "FastMCP (mcp1)"
+    assert label(replace(NEWER, transport="stdio"), result(NEWER)) == "FastMCP 4.2.3 (mcp 2.3.0), stdio"
 
 
 def test_the_only_row_of_a_client_needs_no_more_than_its_version() -> None:
