@@ -167,7 +167,7 @@ def _section(line: Line) -> Iterator[str]:
 
 def _promise(key: str, value: object) -> str:
     shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    return f"{code(key)} {plain(shown)}"
+    return f"{code(key)} {plain(shown or 'none')}"
 
 
 def _install(row: Row, result: Result) -> str:
@@ -205,7 +205,7 @@ def _details(result: Result) -> Iterator[str]:
     rows = (
         (code(reaction.faults), told(reaction), plain(reaction.text), plain(", ".join(reaction.logs)))
         for reaction in result.reactions
-        if reaction.status != "not reached" and (reaction.logs or not (reaction.answered or reaction.flag is False))
+        if reaction.status != "not reached" and (reaction.logs or not reaction.answered)
     )
     yield from table(("script", "what it does", "what it says", "logs"), rows)
     yield "\n</details>"

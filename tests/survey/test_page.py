@@ -29,8 +29,9 @@ FULL = {
         reactions=(
             Reaction("error", "raised", "ToolError", "no such customer", requests=1),
             Reaction("hang*", "unfinished", endless=True),
+            Reaction("ok@100", "returned", text="the order", answered=True),
         ),
-        contract={"deadline": 60.0, "accepts": ["ToolError"]},
+        contract={"deadline": 60.0, "accepts": ["ToolError"], "error_words": []},
     ),
     OLDER.name: result(OLDER, failure="not installed: no matching distribution (exit code 1)", packages={}, checks={}),
 }
@@ -117,7 +118,7 @@ def test_a_section_says_with_what_and_how_to_repeat_it_all() -> None:
     assert "fastmcp 4.2.3, mcp 2.3.0 · Python 3.11.7 · 2025-11-25 · 400 runs, seed 1 · 2026-11-30" in text
     assert "pip install . fastmcp==4.2.3 mcp==2.3.0\n" in text
     assert "fuzzmcp run fuzzmcp.clients.fastmcp:connect --runs 400 --seed 1\n" in text
-    assert "<code>deadline</code> 60.0; <code>accepts</code> ToolError" in text
+    assert "<code>deadline</code> 60.0; <code>accepts</code> ToolError; <code>error_words</code> none." in text
 
 
 def test_a_row_of_the_stateless_era_is_repeated_in_its_era() -> None:
@@ -152,7 +153,10 @@ def test_rows_without_a_result_are_named() -> None:
 
 def test_what_a_client_says_to_a_fault_is_shown_beside_what_it_does() -> None:
     said = cells(PAGE)[-1]
-    assert said[1] == ["<code>error</code>", "raises <code>ToolError</code>", "no such customer", ""]
+    assert said[1:] == [
+        ["<code>error</code>", "raises <code>ToolError</code>", "no such customer", ""],
+        ["<code>hang&#42;</code>", "waits for ever", "", ""],
+    ]
 
 
 def test_the_page_in_this_repository_is_what_its_results_and_verdicts_say() -> None:
