@@ -19,7 +19,8 @@ from anyio.lowlevel import checkpoint
 from fuzzmcp._tasks import Settled
 from fuzzmcp.script import Action
 from fuzzmcp.transports.askers import Askers
-from fuzzmcp.transports.memory import LINES, Form, Inbox, MemoryWire
+from fuzzmcp.transports.memory import MemoryWire
+from fuzzmcp.transports.streams import LINES, Form, Inbox
 
 FIRST_PID = 2**30
 """No system gives a process such a number: a signal that is meant for a fake one can never reach a real one."""
