@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def test_a_hang_of_an_hour_is_an_hour_of_virtual_time(backend: str) -> None:
     contract = Contract(deadline=2 * HOUR)
     run = fuzzmcp.run(loop_thread(client(plain), patience=HOUR), "hang", backend=backend, contract=contract)
     assert statuses(run) == [("raised", HOUR)]
-    assert isinstance(run.outcomes[0].error, TimeoutError)
+    assert isinstance(run.outcomes[0].error, concurrent.futures.TimeoutError)
 
 
 @both

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import threading
@@ -81,7 +82,7 @@ def test_a_blocking_call_gives_up_after_its_timeout(backend: str) -> None:
     virtual = VirtualClock(backend)
 
     def work() -> None:
-        with pytest.raises(TimeoutError):
+        with pytest.raises(concurrent.futures.TimeoutError):
             LoopThread().ask(never(), 30)
 
     in_a_thread(virtual, work)
