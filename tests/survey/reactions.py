@@ -20,6 +20,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "Errors": ("error", "429*", "429cap*", "504*", "rpc(-32603)*", "toolgone"),
     "Silence": ("hang*", "close", "late", "ok@100"),
     "Broken frames": ("notjson", "truncated", "malformed", "wrongid", "strid"),
+    "Pipes": ("badutf8", "split", "exit"),
     "Results": ("drift", "unstructured", "empty", "odd(no_text)", "mismatch"),
     "Lists": ("list:hang", "list:rpc(-32603)", "list:close", "list:badtool", "list:loop", "list:fresh_loop"),
     "Connecting": ("init:hang", "init:rpc(-32603)", "init:close", "discover:hang", "discover:rpc(-32603)"),
@@ -89,10 +90,10 @@ def reaction(client: Any, faults: str, **driven: str) -> dict[str, Any]:
     told = any(event.kind == "notify" and event.method == "notifications/cancelled" for event in run.events)
     return {
         "faults": faults,
-        "status": status if run.steps else "not reached",
+        "status": status if run.played or (run.steps and not run.case.inapplicable) else "not reached",
         "error": _name_of(error),
         "text": one_line(redacted_text(_said(outcome, error)), _TEXT),
-        "flag": _flag_of(outcome.value) if outcome and status == "returned" else None,
+        "flag": _flag_of(client, outcome.value) if outcome and status == "returned" else None,
         "answered": status == "returned" and _answered(run, outcome),
         "seconds": round(outcome.ended - outcome.started if outcome else run.ended, 3),
         "requests": sent.count("tools/call"),
@@ -135,11 +136,13 @@ def _answered(run: Any, outcome: Any) -> bool:
     return any(answer.kind == "success" and shows(reading, answer) for answer in sent)
 
 
-def _flag_of(value: Any) -> bool | None:
+def _flag_of(client: Any, value: Any) -> bool | None:
+    """The error flag of a returned value, or what stands for one by the contract."""
+    from fuzzmcp.api import contract_of
     from fuzzmcp.interpret import interpret
 
     reading = interpret(value)
-    return True if reading.looks_failed else reading.is_error
+    return True if contract_of(client).is_error(reading) else reading.is_error
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from anyio import create_task_group
 from fuzzmcp.examples.careful_agent import connect as careful
 from fuzzmcp.examples.naive_agent import connect as naive
 from fuzzmcp.examples.sdk_client import connect as sdk
-from fuzzmcp.faults import METHODS, VERSIONS, why_inapplicable
+from fuzzmcp.faults import METHODS, TRANSPORTS, VERSIONS, why_inapplicable
 from fuzzmcp.script import Script
 from survey.driving import REACTIONS
 from survey.reactions import FAULTS, reaction, versions
@@ -29,7 +30,13 @@ def test_every_script_is_spelled_as_reports_spell_it_and_can_happen(script: str)
     assert str(parsed) == script
     step = parsed.steps[0]
     assert step.method in METHODS
-    assert any(why_inapplicable(step.answer.name, step.method, version) is None for version in VERSIONS)
+    names, places = [action.name for action in step.actions], list(product(VERSIONS, TRANSPORTS))
+    assert any(all(why_inapplicable(name, step.method, *place) is None for name in names) for place in places)
+
+
+def test_what_only_a_pipe_can_break_happens_over_one_alone() -> None:
+    assert reaction(patient, "exit")["status"] == "not reached"
+    assert reaction(patient, "exit", transport="stdio")["status"] == "raised"
 
 
 def test_no_script_stands_twice() -> None:
