@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import traceback
@@ -13,15 +12,15 @@ from typing import Any, Literal
 import anyio
 
 from fuzzmcp._guards import collection_paused, interrupts, prints
+from fuzzmcp._leftovers import Leftovers
 from fuzzmcp._tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
-from fuzzmcp.clock.internals import failed_unseen
 from fuzzmcp.logs import collected_logs
 from fuzzmcp.observe import CALL, STACKS, Stacks
 from fuzzmcp.server import FakeServer
 from fuzzmcp.target import Target
-from fuzzmcp.trace import PROBE, Blocking, Leak, Outcome, Run
+from fuzzmcp.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.transports.memory import MemoryWire
 
 _SESSION = "session"
@@ -91,13 +90,14 @@ class _Session:
     def __init__(self, case: Case, target: Target, limits: Limits, front: Any, below: Any) -> None:
         self.case, self.target, self.limits, self.front, self.below = case, target, limits, front, below
         self.stacks = Stacks((target.file,) if target.file else ())
+        self.left = Leftovers()
         self.clock = VirtualClock(
             case.backend,
             seed=case.schedule,
             watchdog=limits.stall,
             on_idle=self.on_idle,
             on_task=self.task_started,
-            on_exception=self.on_exception,
+            on_exception=self.left.raised,
         )
         self.fake = FakeServer(case)
         self.waits = waits_of(case.backend)
@@ -120,8 +120,6 @@ class _Session:
         self.cancellable = True
         self.given_up: set[Any] = set()
         self.tasks: Any = None
-        self.client_tasks: list[Any] = []
-        self.leaks: list[Leak] = []
         self.connected = False
         self.connect_error: BaseException | None = None
         self.connect_traceback = ""
@@ -137,7 +135,7 @@ class _Session:
                 self.clock.run(self.main)
             except Deadlock:
                 self.idle = True
-                self.leaks.append(Leak("shutdown", "the session never closed: nothing was left that could happen"))
+                self.left.note("shutdown", "the session never closed: nothing was left that could happen")
             except (SystemExit, KeyboardInterrupt, LoopStalled) as error:
                 self.stopped = self.stopped or f"{type(error).__name__} escaped from a task of the client"
                 self.connect_error = self.connect_error or error
@@ -150,7 +148,7 @@ class _Session:
             outcomes=tuple(self.outcomes.get(n) or self.unfinished(n) for n in calls if n in self.started),
             probe=self.outcomes.get(PROBE),
             logs=tuple(logs),
-            leaks=tuple(self.leaks),
+            leaks=tuple(self.left.leaks),
             blocked=tuple(Blocking(b.at, b.seconds, b.where) for b in self.clock.blocked),
             ended=self.clock.now() if self.ended is None else self.ended,
             idle=self.idle,
@@ -171,9 +169,7 @@ class _Session:
         a tenth of a run, so it has to have a reason.
         """
         self.stacks.clear()
-        failed = any(map(failed_unseen, self.client_tasks))
-        self.client_tasks.clear()
-        if failed:
+        if self.left.forget_tasks():
             gc.collect(0)
 
     def dissolve(self) -> None:
@@ -194,10 +190,10 @@ class _Session:
             done = self.start(_SESSION, self.session)
             await done.wait()
             self.ended = self.clock.now()
-            if self.left_behind() or self.clock.threads_left():
+            if self.left.running(self.tasks.owns) or self.clock.threads_left():
                 await anyio.sleep(_SETTLING)
             self.stage = "closed"
-            self.look_for_leaks()
+            self.left.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
             self.tasks.cancel_all()
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
@@ -346,7 +342,7 @@ class _Session:
     def limit_session(self, seconds: float, stage: str) -> None:
         def too_long() -> None:
             if self.stage == stage and _SESSION not in self.given_up and not self.finished[_SESSION].is_set():
-                self.leaks.append(Leak("shutdown", f"{stage} took longer than {seconds:g} s"))
+                self.left.note("shutdown", f"{stage} took longer than {seconds:g} s")
                 self.give_up(_SESSION)
 
         self.clock.call_at(self.clock.now() + seconds, too_long, guard=True)
@@ -360,7 +356,7 @@ class _Session:
                 self.give_up(number)
         elif _SESSION not in self.given_up and self.stage != "closed":
             if self.stage in ("connecting", "closing"):
-                self.leaks.append(Leak("shutdown", f"{self.stage} waits for ever: nothing was left that could wake it"))
+                self.left.note("shutdown", f"{self.stage} waits for ever: nothing was left that could wake it")
             self.give_up(_SESSION)
 
     def budget_spent(self) -> None:
@@ -382,38 +378,10 @@ class _Session:
         self.clock.on_loop(lambda: self.tasks.cancel(number if self.target.role == "client" else _SESSION))
         return True
 
-    # -- what is left behind ---------------------------------------------------------------------------------------
-
     def task_started(self, task: Any, parent: Any) -> None:
         self.stacks.task_started(task, parent)
         if self.stage != "closed":
-            self.client_tasks.append(task)
-
-    def on_exception(self, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        what = f"{type(error).__name__}: {error}" if error is not None else ""
-        self.leaks.append(Leak("exception", f"{context.get('message', '')}: {what}".strip(": ")))
-
-    def left_behind(self) -> list[Any]:
-        """The client's tasks that still run."""
-        running = [task for task in self.client_tasks if not task.done() and not self.tasks.owns(task)]
-        return [task for task in running if task is not asyncio.current_task()]
-
-    def look_for_leaks(self) -> None:
-        for task in self.left_behind():
-            self.leaks.append(Leak("task", _name(task)))
-        for name in self.clock.threads_left():
-            self.leaks.append(Leak("thread", name))
-        for number, (inbox, outbox) in enumerate(self.wire.streams):
-            if not outbox.closed or not inbox.closed:
-                self.leaks.append(Leak("stream", f"connection {number} was never closed"))
-
-
-def _name(task: Any) -> str:
-    coroutine = task.get_coro()
-    code = getattr(coroutine, "cr_code", None)
-    where = f" ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})" if code else ""
-    return f"{getattr(coroutine, '__qualname__', coroutine)}{where}"
+            self.left.started(task)
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:
