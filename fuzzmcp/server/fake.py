@@ -5,38 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from fuzzmcp.case import Case
 from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
 from fuzzmcp.script import OK, PLAIN, Action, Step
 from fuzzmcp.server import answers, catalogue, pieces, wire
 from fuzzmcp.server.answers import Asked, Reply
+from fuzzmcp.server.deliveries import Delivery, due, moment, of_answer, seconds
 from fuzzmcp.server.wire import Frame
-from fuzzmcp.trace import Answer
 
 _FOREIGN_LINE = "WARNUNG: Größe überschritten\n"
 _NOTHING_TO_SPLIT = "split: there is no answer to split"
 _SCRIPT_METHOD = {wire_name: name for name, wire_name in METHODS.items()}
-
-
-class Delivery(NamedTuple):
-    """Something due at virtual second `at`: a frame, a raw line, the end of the stream, or the caller's cancellation.
-
-    Where the transport carries bytes, it may be raw bytes (`bytes`), or the rest of a message (`rest`), before which
-    nothing else may be sent: `data`. What `frame` and `line` then hold is for people to read.
-    `request` is the serial number of the request it belongs to, `action` the part of the script that caused it.
-    """
-
-    at: float
-    kind: Literal["frame", "line", "close", "cancel", "bytes", "rest"]
-    connection: int
-    request: int
-    frame: Frame | None = None
-    line: str = ""
-    action: Action | None = None
-    answer: Answer | None = None
-    data: bytes = b""
 
 
 class Ticket(NamedTuple):
@@ -181,9 +162,9 @@ class FakeServer:
             return [Delivery(start, "frame", session.number, serial, reply.frame, answer=reply.answer)]
         for extra in step.extras:
             if extra.name == "block":
-                begin = start + _seconds(extra.at)
+                begin = start + seconds(extra.at)
                 end = begin + float(extra.value)  # type: ignore[arg-type]
-                self._blocks.append((_moment(begin), _moment(end)))
+                self._blocks.append((moment(begin), moment(end)))
         asked = self._asked(session, frame, start, ok_result)
         answer = self._possible(step.answer, asked, name, session)
         if scripted and not step.plain:
@@ -273,7 +254,7 @@ class FakeServer:
         for extra in step.extras:
             if extra.name == "orphan":
                 stray = answers.foreign(asked)
-                yield _delivery(extra.at, frame=stray.frame, action=extra, answer=stray.answer)
+                yield due(extra.at, frame=stray.frame, action=extra, answer=stray.answer)
             elif extra.name not in ("dup", "progress_after", "split"):
                 yield from self._extra(session, frame, extra)
         if listens and answer.name == "ok":
@@ -283,16 +264,16 @@ class FakeServer:
         elif splits:
             yield from self._split(answer, reply, own, splits[0])
         else:
-            yield from _answer_deliveries(answer, reply, own)
+            yield from of_answer(answer, reply, own)
         for extra in step.extras:
             at = extra.at if extra.at is not None else answer.at
             if extra.name == "dup":
                 if reply.frame is None and reply.line is None:
                     self.undelivered.append("dup: there is no answer to repeat")
                 else:
-                    yield _delivery(at, frame=reply.frame, line=reply.line or "", action=extra, answer=reply.answer)
+                    yield due(at, frame=reply.frame, line=reply.line or "", action=extra, answer=reply.answer)
             elif extra.name == "progress_after":
-                yield _delivery(at, frame=wire.progress(_token(frame), 1), action=extra)
+                yield due(at, frame=wire.progress(_token(frame), 1), action=extra)
 
     def _acknowledge(self, session: _Session, frame: Frame, answer: Action, own: Action | None) -> Iterator[Delivery]:
         """A `subscriptions/listen` stream opens with an acknowledgement and stays open."""
@@ -301,7 +282,7 @@ class FakeServer:
         tools = bool(isinstance(wanted, dict) and wanted.get("toolsListChanged"))
         session.subscriptions[_hashable(frame["id"])] = tools
         acknowledgement = wire.acknowledged(frame["id"], {"toolsListChanged": True} if tools else {})
-        yield _delivery(answer.at, frame=acknowledgement, action=own)
+        yield due(answer.at, frame=acknowledgement, action=own)
 
     def _extra(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
         if not self._applies(extra, frame, session):
@@ -311,25 +292,25 @@ class FakeServer:
                 yield from self._log(session, frame, extra)
             case "progress":
                 for i in range(int(extra.value)):  # type: ignore[arg-type]
-                    at = extra.at if isinstance(extra.at, str) else _seconds(extra.at) + i
-                    yield _delivery(at, frame=wire.progress(_token(frame), i + 1), action=extra)
+                    at = extra.at if isinstance(extra.at, str) else seconds(extra.at) + i
+                    yield due(at, frame=wire.progress(_token(frame), i + 1), action=extra)
             case "ping" | "sampling" | "elicit" | "roots":
                 self._asked_client += 1
                 request_id = f"server-{self._asked_client}"
-                yield _delivery(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
+                yield due(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
             case "noise":
-                yield _delivery(extra.at, line="WARNING: connection pool is full", action=extra)
+                yield due(extra.at, line="WARNING: connection pool is full", action=extra)
             case "badutf8":
                 data = _FOREIGN_LINE.encode("latin-1")
                 shown = data.decode(errors="backslashreplace").rstrip()
-                yield _delivery(extra.at, "bytes", line=shown, action=extra, data=data)
+                yield due(extra.at, "bytes", line=shown, action=extra, data=data)
             case "list_changed":
                 yield from self._list_changed(session, extra)
             case "server_cancel":
                 params = {"requestId": frame["id"], "reason": "the server gave up"}
-                yield _delivery(extra.at, frame=wire.notification("notifications/cancelled", params), action=extra)
+                yield due(extra.at, frame=wire.notification("notifications/cancelled", params), action=extra)
             case "cancel":
-                yield _delivery(extra.at, kind="cancel", action=extra)
+                yield due(extra.at, kind="cancel", action=extra)
 
     def _applies(self, extra: Action, frame: Frame, session: _Session) -> bool:
         """Whether the version and the transport can carry an extra; a reason why not is kept."""
@@ -342,13 +323,13 @@ class FakeServer:
         """The answer in two pieces, as bytes."""
         if reply.frame is None and reply.line is None:
             self.undelivered.append(_NOTHING_TO_SPLIT)
-            yield from _answer_deliveries(answer, reply, own)
+            yield from of_answer(answer, reply, own)
             return
         frame, head, rest = pieces.split(reply.frame, reply.line)
         shown = head.decode(errors="backslashreplace")
-        yield _delivery(answer.at, "bytes", line=shown, action=extra, data=head)
+        yield due(answer.at, "bytes", line=shown, action=extra, data=head)
         at = pieces.moment_of_rest(answer.at, extra.at)
-        yield _delivery(at, "rest", frame=frame, line=reply.line or "", action=own, answer=reply.answer, data=rest)
+        yield due(at, "rest", frame=frame, line=reply.line or "", action=own, answer=reply.answer, data=rest)
 
     def _log(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
         params = frame.get("params")
@@ -356,17 +337,17 @@ class FakeServer:
         if era_of(session.version) == "stateless" and not (isinstance(meta, dict) and wire.META_LOG_LEVEL in meta):
             self.undelivered.append("log: the request asked for no log level, so the server must not send any")
         else:
-            yield _delivery(extra.at, frame=wire.log_message(), action=extra)
+            yield due(extra.at, frame=wire.log_message(), action=extra)
 
     def _list_changed(self, session: _Session, extra: Action) -> Iterator[Delivery]:
         if era_of(session.version) == "handshake":
-            yield _delivery(extra.at, frame=wire.list_changed(), action=extra)
+            yield due(extra.at, frame=wire.list_changed(), action=extra)
             return
         subscribed = [request_id for request_id, tools in session.subscriptions.items() if tools]
         if not subscribed:
             self.undelivered.append("list_changed: the client has no open subscription for it")
         for request_id in subscribed:
-            yield _delivery(extra.at, frame=wire.list_changed(request_id), action=extra)
+            yield due(extra.at, frame=wire.list_changed(request_id), action=extra)
 
     def _timed(self, delivery: Delivery, session: _Session, start: float) -> Delivery:
         """The delivery at its absolute time; one that waits for a cancellation keeps the time -1."""
@@ -423,28 +404,6 @@ def _token(frame: Frame) -> Any:
     return frame["id"] if token is None else token
 
 
-def _seconds(at: Any) -> float:
-    return float(at) if isinstance(at, (int, float)) else 0.0
-
-
-def _moment(seconds: float) -> float:
-    """As the clock rounds it: it would never reach 0.1 + 0.2."""
-    return round(seconds, 9)
-
-
 def _delays(action: Action, answer: Action) -> bool:
     """Whether the silence before a late answer is what happens, also where the answer comes too late to be sent."""
-    return action is answer and _seconds(action.at) > 0
-
-
-def _delivery(at: Any, kind: Any = None, *, frame: Frame | None = None, line: str = "", **parts: Any) -> Delivery:
-    kind = kind or ("line" if frame is None else "frame")
-    return Delivery(-1.0 if at == "cancel" else _seconds(at), kind, 0, 0, frame, line, **parts)
-
-
-def _answer_deliveries(answer: Action, reply: Reply, action: Action | None) -> Iterator[Delivery]:
-    if reply.closes:
-        remark = f"its process ends with status {answer.value}" if answer.name == "exit" else ""
-        yield _delivery(answer.at, kind="close", line=remark, action=action)
-    elif reply.frame is not None or reply.line is not None:
-        yield _delivery(answer.at, frame=reply.frame, line=reply.line or "", action=action, answer=reply.answer)
+    return action is answer and seconds(action.at) > 0
