@@ -13,7 +13,7 @@ from typing import Literal
 Era = Literal["handshake", "stateless"]
 Role = Literal["answer", "extra"]
 
-HANDSHAKE_VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
@@ -83,7 +83,7 @@ class Fault:
 
 
 _EVERY = tuple(METHODS)
-_SINCE_OUTPUT_SCHEMA = VERSIONS[1:]
+_SINCE_OUTPUT_SCHEMA = VERSIONS[2:]
 _BYTES = ("stdio",)
 
 

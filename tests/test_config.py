@@ -205,7 +205,7 @@ def test_it_is_light_enough_for_every_pytest_run() -> None:
         ("checks = 'spend_cap'", "checks: expected a list of texts, found 'spend_cap'"),
         ("calls = [1]", "calls: expected a list of texts, found [1]"),
         ("protocol = '2025-11-26'", "protocol: unknown protocol version '2025-11-26'; did you mean '2025-11-25'?"),
-        ("protocol = ['2025-11-25']", "protocol: unknown protocol version ['2025-11-25']; one of 2025-03-26,"),
+        ("protocol = ['2025-11-25']", "protocol: unknown protocol version ['2025-11-25']; one of 2024-11-05,"),
         ("backend = 'tri'", "backend: unknown backend 'tri'; did you mean 'trio'?"),
         ("runs = 0", "runs: expected a whole number above 0, found 0"),
         ("runs = true", "runs: expected a whole number above 0, found true"),

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 Frame = dict[str, Any]
-VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 METHOD_NOT_FOUND = -32601
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened
+from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import BY_NAME
 from fuzzmcp.interpret import interpret
@@ -20,11 +20,14 @@ def _of_call(facts: Facts, call: int) -> tuple[Event, ...]:
 
 
 def finishes(facts: Facts, contract: Contract) -> Verdict:
-    """Every call settles within `contract.deadline` virtual seconds, and promptly once its caller cancels it.
+    """Every call settles within `contract.deadline` virtual seconds, and promptly once its caller cancels it or its
+    connection is gone.
 
     Why: MCP, basic/lifecycle, timeouts: implementations SHOULD set a timeout for every request, and a maximum SHOULD
-    hold even when progress keeps coming. An idle loop without a timer proves that the client waits for ever.
-    Do: put a deadline around the whole call (all attempts, waits and hidden requests), and let cancellation through.
+    hold even when progress keeps coming. An idle loop without a timer proves that the client waits for ever. Nothing
+    can answer any more on a stream that has ended: to wait for the timeout there is only delay.
+    Do: put a deadline around the whole call (all attempts, waits and hidden requests), let cancellation through, and
+    fail what is pending when the stream ends.
     """
     run = facts.run
     if not run.connected and (run.idle or any(leak.kind == "shutdown" for leak in run.leaks)):
@@ -49,7 +52,24 @@ def finishes(facts: Facts, contract: Contract) -> Verdict:
             return Violation(
                 f"{facts.title(call)} went on for {late} after its caller cancelled it", _of_call(facts, call), call
             )
+        closed = _closed_under(facts, outcome)
+        if closed is not None and outcome.ended - closed.at > contract.grace:
+            late = seconds(outcome.ended - closed.at)
+            message = f"{facts.title(call)} waited for {late} on a connection that the server had closed"
+            return Violation(message, (closed, *_of_call(facts, call)), call)
     return held_if(facts.faulty and bool(run.outcomes))
+
+
+def _closed_under(facts: Facts, outcome: Outcome) -> Event | None:
+    """The closing of the connection on which a call then ran into its timeout, without trying anything else."""
+    last = facts.final(outcome.call)
+    if facts.run.role == "agent" or last is None or not timed_out(outcome):
+        return None
+    events = facts.run.events
+    closed = [e for e in events if e.kind == "close" and e.connection == last.request.connection]
+    closed = [e for e in closed if facts.before(last.request, e)]
+    tried = [e for e in events if e.kind in ("open", "request") and closed and facts.before(closed[0], e)]
+    return closed[0] if closed and not any(e.at < outcome.ended for e in tried) else None
 
 
 def expected_errors(facts: Facts, contract: Contract) -> Verdict:

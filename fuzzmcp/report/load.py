@@ -112,6 +112,7 @@ def from_json(data: Any, file: str = "report") -> Report:
         moments=tuple(node.number() for node in top["moments"].items()),
         interrupted=top["interrupted"].flag(),
         phase=top.optional("phase", _Node.text, ""),
+        exposed={name: node.whole() for name, node in top.optional("exposed", _Node.members, ())},
         stale=top.optional("stale", _Node.texts, ()),
         tools=tuple(node.mapping() for node in top.optional("tools", _Node.items, ())),
         fuzzmcp=top.optional("fuzzmcp", _Node.text, ""),

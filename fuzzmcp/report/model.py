@@ -101,6 +101,7 @@ class SavedFinding:
 class Report:
     """One search as a reader sees it; `as_json` is what `--report json=FILE` writes.
 
+    `exposed` says for each violated check after how many runs that was first seen.
     `stale` names the saved cases that no longer fail. `fuzzmcp` is the version that made the report. `tools` are those
     of the cases that say `"tools_of": "report"`: there are such only where every case had repeated a large catalogue.
     """
@@ -122,6 +123,7 @@ class Report:
     moments: tuple[float, ...] = ()
     interrupted: bool = False
     phase: str = ""
+    exposed: Mapping[str, int] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     fuzzmcp: str = __version__
@@ -151,6 +153,7 @@ class Report:
             "checks": {name: dict(counts) for name, counts in self.checks.items()},
             "faults": {name: dict(counts) for name, counts in self.faults.items()},
             "undelivered": dict(self.undelivered),
+            **({"exposed": dict(self.exposed)} if self.exposed else {}),
             **({"stale": list(self.stale)} if self.stale else {}),
             **({"tools": [dict(tool) for tool in self.tools]} if self.tools else {}),
         }
@@ -232,6 +235,7 @@ def report_of(
         moments=result.moments,
         interrupted=result.interrupted,
         phase=result.phase,
+        exposed={name: result.exposed[name].runs for name in CHECKS if name in result.exposed},
         stale=tuple(stale),
     )
     return fitted(report)

@@ -1,6 +1,6 @@
 """Frames of both wires: pure functions that shape results, errors, notifications and server requests.
 
-Sources: MCP specification, revisions 2025-03-26 to 2026-07-28; JSON-RPC 2.0.
+Sources: MCP specification, revisions 2024-11-05 to 2026-07-28; JSON-RPC 2.0.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _capabilities(version: str) -> Frame:
 
 def tool_entry(tool: Tool, version: str) -> Frame:
     """A tool as `tools/list` of that version may name it."""
-    hidden = () if version >= "2025-06-18" else ("outputSchema", "title")
-    return {key: value for key, value in tool.definition.items() if key not in hidden}
+    since = {"annotations": "2025-03-26", "outputSchema": "2025-06-18", "title": "2025-06-18"}
+    return {key: value for key, value in tool.definition.items() if version >= since.get(key, "")}
 
 
 def list_result(entries: list[Any], cursor: str | None, version: str) -> Frame:

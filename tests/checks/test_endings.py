@@ -64,6 +64,30 @@ def test_finishes_is_broken_by_never_settling_while_something_goes_on() -> None:
     assert found.message == "get_order had not settled after 40 s"
 
 
+def test_finishes_is_broken_by_waiting_for_the_timeout_on_a_connection_that_is_closed() -> None:
+    async def deaf(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return await session.call(tool, arguments)
+        except Closed:
+            await anyio.sleep(30)
+            raise TimeoutError("timed out") from None
+
+    found = violated("finishes", client(deaf), "close", last="30 settle")
+    assert found.message == "get_order waited for 30.0 s on a connection that the server had closed"
+
+
+def test_finishes_allows_what_is_no_wait_for_an_answer_after_the_connection_was_closed() -> None:
+    async def backs_off(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return await session.call(tool, arguments)
+        except Closed:
+            await anyio.sleep(30)
+            raise
+
+    assert judged("finishes", client(backs_off), "close") == HELD
+    assert judged("finishes", once, "close") == HELD
+
+
 def test_finishes_is_broken_by_a_call_that_does_not_let_itself_be_cancelled() -> None:
     async def stubborn(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
         try:

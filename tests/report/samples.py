@@ -99,6 +99,7 @@ reports = st.builds(
     moments=st.lists(_seconds, max_size=2).map(tuple),
     interrupted=st.booleans(),
     phase=texts,
+    exposed=st.dictionaries(texts, _counts, max_size=3),
     stale=st.lists(texts, max_size=2).map(tuple),
     tools=st.lists(st.dictionaries(texts, _json, max_size=2), max_size=2).map(tuple),
     fuzzmcp=texts,

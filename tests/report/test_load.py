@@ -34,7 +34,7 @@ def test_every_report_survives_the_way_through_its_text(report: Report) -> None:
 
 def test_keys_that_say_nothing_are_not_written(report: Report) -> None:
     data = report.as_json()
-    assert not {"stale", "tools"} & set(data)
+    assert not {"exposed", "stale", "tools"} & set(data)
     assert not {"known", "saved"} & set(data["findings"][0])
 
 
@@ -72,6 +72,7 @@ WRONG: list[tuple[list[Any], Any, str]] = [
     (["findings", 0, "known"], "yes", "$.findings[0].known: expected true or false, found \"yes\""),
     (["checks", "spend_cap", "held"], 0.5, "$.checks.spend_cap.held: expected a whole number from 0, found 0.5"),
     (["faults", "429cap", "reactions"], [], "$.faults.429cap.reactions: expected an object, found []"),
+    (["exposed"], {"spend_cap": -1}, "$.exposed.spend_cap: expected a whole number from 0, found -1"),
     (["stale"], [None], "$.stale[0]: expected text, found null"),
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from fuzzmcp import Contract, case_of, run, violations
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.model import Report, Subject, case_json, contract_json, replay_of, report_of, violated
 from fuzzmcp.search.findings import Finding, Tally
-from fuzzmcp.search.result import Result
+from fuzzmcp.search.result import Exposure, Result
 
 SUBJECT = Subject("examples/naive_agent.py:connect", mcp="2.3.0")
 
@@ -42,6 +42,13 @@ def test_a_finding_is_saved_with_its_evidence_and_its_case(report: Report) -> No
     assert finding["message"] == "get_order was sent again 1.0 s after its spend cap was reached"
     assert [m["nth"] for m in finding["requests"] if m.get("evidence") and m.get("nth")] == [1, 2]
     assert finding["case"]["faults"] == "429cap"
+
+
+def test_the_report_says_after_how_many_runs_a_check_was_first_violated() -> None:
+    result = result_of("429cap", "spend_cap")
+    result.exposed = {"spend_cap": Exposure(9, 7, 0.5), "finishes": Exposure(1, 1, 0.1)}
+    told = report_of(SUBJECT, 1, result, Contract(), case_of()).as_json()["exposed"]
+    assert list(told.items()) == [("finishes", 1), ("spend_cap", 7)]
 
 
 def test_the_report_is_ascii_json_that_reads_back(report: Report) -> None:

@@ -7,13 +7,13 @@ from importlib.metadata import version as installed
 from typing import Any
 
 from fuzzmcp.case import Case
-from fuzzmcp.faults import METHODS, VERSIONS, era_of
+from fuzzmcp.faults import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.script import Script
 from fuzzmcp.server import Delivery, FakeServer
 from fuzzmcp.server import wire as fake_wire
 
 MAJOR = int(installed("mcp").split(".")[0])
-HANDSHAKE, STATELESS = VERSIONS[:3], VERSIONS[3:]
+HANDSHAKE, STATELESS = HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 SENT = {
     "init": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
     "discover": {},

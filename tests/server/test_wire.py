@@ -73,6 +73,12 @@ def test_what_was_negotiated_decides_what_results_may_hold() -> None:
     assert "structuredContent" not in called["result"]
 
 
+def test_the_first_version_knows_no_annotations_of_tools() -> None:
+    for version in VERSIONS:
+        listed = answer(version, request("list", version))["result"]["tools"]
+        assert any("annotations" in tool for tool in listed) is (version >= "2025-03-26")
+
+
 def test_negotiation_concerns_one_connection_only() -> None:
     server = fake("", "2025-11-25")
     second = server.connect()
@@ -102,7 +108,7 @@ def test_nothing_of_the_stateless_era_leaks_into_a_handshake(method: str, versio
     assert not {"resultType", "ttlMs", "cacheScope"} & result.keys()
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version >= "2025-06-18"])
 def test_the_catalogue_is_listed_as_it_was_given(version: str) -> None:
     listed = answer(version, request("list", version))["result"]["tools"]
     assert listed == [dict(tool.definition) for tool in crm()]
