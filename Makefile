@@ -9,7 +9,7 @@ VENV := .venv
 SDK_EXTRAS := anthropic,openai,fastmcp,frameworks
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page clean
+.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.ready: pyproject.toml
@@ -77,6 +77,12 @@ clients: $(VENV)/.ready  ## search the clients that people use, each in its envi
 
 clients-page: $(VENV)/.ready  ## write that page again, after a change of verdicts.toml
 	cd tests && ../$(BIN)/python -m survey.clients --page
+
+# In parts: make history PAIRS=mcp-log-freezes,fastmcp-repeated-cursor
+PAIRS ?=
+history: SEEDS = 3
+history: $(VENV)/.ready  ## search old versions for bugs that people reported; write examples/clients/HISTORY.md
+	cd tests && ../$(BIN)/python -m history.again --pairs '$(PAIRS)' --seeds $(SEEDS)
 
 clean:
 	rm -rf .venv* build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -146,6 +146,8 @@ def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer, contract
         return ""
     if reading.is_error or (contract.is_error(reading) and not shows(reading, answer)):
         return "it came back as an error"
+    if isinstance(outcome.value, str) and not outcome.value and (answer.text or answer.value is not None):
+        return "it came back empty"
     return _changed_on_the_way(reading, answer)
 
 

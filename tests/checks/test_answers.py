@@ -582,6 +582,16 @@ def test_valid_accepted_is_broken_by_a_part_of_the_text_and_by_nothing_at_all() 
     assert found.message == "a valid answer to get_order (odd(no_text)) arrived, but it came back empty"
 
 
+def test_valid_accepted_is_broken_by_an_empty_text_where_the_answer_said_something() -> None:
+    async def only_blocks(session: Session, tool: str, arguments: dict[str, Any]) -> str:
+        result = await session.call(tool, arguments)
+        return "".join(block.get("text", "") for block in result["content"])
+
+    found = violated("valid_accepted", client(only_blocks), "odd(no_text)")
+    assert found.message == "a valid answer to get_order (odd(no_text)) arrived, but it came back empty"
+    assert judged("valid_accepted", client(only_blocks), "odd(many_blocks)") == HELD
+
+
 def test_valid_accepted_lets_a_client_assert_formats() -> None:
     async def strict(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
         result = await session.call(tool, arguments)

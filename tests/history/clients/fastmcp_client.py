@@ -1,0 +1,30 @@
+"""FastMCP's client, from 2.14: it lists the tools, and calls those that it found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastmcp import Client
+from fastmcp.client.transports import ClientTransport
+from mcp import ClientSession
+
+
+@asynccontextmanager
+async def connect(server: Any) -> AsyncIterator[Any]:
+    """A client that waits 30 seconds for an answer."""
+
+    class Memory(ClientTransport):
+        @asynccontextmanager
+        async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
+            async with server.connect() as streams, ClientSession(*streams, **options) as session:
+                yield session
+
+    async with Client(Memory(), timeout=30) as client:
+        known = {found.name: found for found in await client.list_tools()}
+
+        async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
+            return await client.call_tool(known[tool].name, arguments)
+
+        yield call_tool
