@@ -462,7 +462,7 @@ def why_inapplicable(name: str, method: str, version: str, transport: str = "mem
         transport: How the client is joined to it.
 
     >>> why_inapplicable("ping", "call", "2026-07-28")
-    'ping needs protocol 2025-03-26, 2025-06-18, 2025-11-25, not 2026-07-28'
+    'ping needs protocol 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, not 2026-07-28'
     >>> why_inapplicable("split", "call", "2025-11-25")
     'split needs transport stdio, not memory'
     >>> why_inapplicable("hang", "list", "2025-11-25")

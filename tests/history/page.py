@@ -17,9 +17,10 @@ Each row is a bug that people reported of a library, and the version that mended
 same client, check, seeds and budget of runs: `make history` makes an environment for each and writes this page.
 
 **Found** counts the searches of the affected version that ended in exactly the smallest script of the row. **Runs** is
-how many runs it took until the check was first violated, **seconds** how long each whole search took, with shrinking,
-on one core. **Silent** means: on the fixed version no search found that case, and the script itself, replayed there,
-does not violate the check. Only that check was asked, and it may find other things there: they are named.
+how many it took until the check was first violated: the same for every seed where the sweep sees it, which draws
+nothing. **Seconds** is how long each whole search took, with shrinking, in one process. **Silent** means: on the fixed
+version no search found that case, and the script itself, replayed there, does not violate the check. Only that check
+was asked, and it may find other things there: they are named.
 """
 
 

@@ -66,7 +66,7 @@ def test_both_versions_are_asked_the_same() -> None:
     replay, search = affected.commands[0], affected.commands[1]
     assert replay[replay.index("hang") :] == ["hang", "--call", "a()", "--check", "finishes"]
     assert search[search.index("--check") : -1] == [
-        "--check", "finishes", "--runs", "400", "--seed", "1", "--no-save", "--report",
+        "--check", "finishes", "--runs", str(PAIR.runs), "--seed", "1", "--no-save", "--report",
     ]  # fmt: skip
 
 
