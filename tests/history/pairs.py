@@ -249,6 +249,7 @@ PAIRS = (
         script="rpc(-32603)",
         extra="[mcp]",
         pins=("mcp==1.30.0",),
+        runs=100,
     ),
     Pair(
         name="fastmcp-repeated-cursor",
@@ -278,7 +279,7 @@ PAIRS = (
         check="traffic",
         script="list:fresh_loop",
         pins=("mcp==1.26.0",),
-        runs=400,
+        runs=1_000,
     ),
     Pair(
         name="langchain-first-page",

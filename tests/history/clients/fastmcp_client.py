@@ -10,6 +10,10 @@ from fastmcp import Client
 from fastmcp.client.transports import ClientTransport
 from mcp import ClientSession
 
+from fuzzmcp import Contract
+
+contract = Contract(max_frames=600)  # twice the pages that the client promises to stop at, and each run costs less
+
 
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
