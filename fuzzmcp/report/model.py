@@ -346,7 +346,7 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
 
 def contract_json(contract: Contract) -> dict[str, Any]:
     """A contract as data: exception types by their names."""
-    data = asdict(contract)
+    data = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(contract).items()}
     accepts: Sequence[Any] | None = contract.accepts
     data["accepts"] = None if accepts is None else sorted(a if isinstance(a, str) else a.__name__ for a in accepts)
     return data
