@@ -7,18 +7,8 @@ import math
 from collections.abc import Iterator
 
 from fuzzmcp.drift import Drift, DriftError, parse_drift
-from fuzzmcp.faults import (
-    ANSWERS,
-    BY_NAME,
-    COUNT_MAX,
-    EXTRAS,
-    IN_SECONDS,
-    METHODS,
-    ODD_RESULTS,
-    SECONDS_MAX,
-    Fault,
-    nearest,
-)
+from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, SECONDS_MAX, Fault
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, nearest
 from fuzzmcp.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
 
 _BREAKS = ",+@*:"

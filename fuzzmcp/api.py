@@ -12,7 +12,7 @@ from fuzzmcp import tools as catalogue
 from fuzzmcp.case import Call, Case
 from fuzzmcp.checks import Violation
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.script import Script
 from fuzzmcp.target import target_of

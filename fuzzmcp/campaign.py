@@ -13,7 +13,7 @@ from hypothesis.database import ExampleDatabase
 from fuzzmcp.case import Case
 from fuzzmcp.contract import Contract
 from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.findings import Finding

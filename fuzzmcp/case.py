@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzzmcp.drift import canonical_json
-from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS, nearest, why_inapplicable
+from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.faults import nearest, why_inapplicable
 from fuzzmcp.script import Script
 from fuzzmcp.tools import Catalogue, Tool, crm
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.faults import TRANSPORTS, VERSIONS, nearest
+from fuzzmcp.fault import TRANSPORTS, VERSIONS
+from fuzzmcp.faults import nearest
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
 BACKENDS = ("asyncio", "trio")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from fuzzmcp.case import default_calls
 from fuzzmcp.contract import Contract
 from fuzzmcp.corpus import SavedCase
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.tools import crm
 
 _WIDTH = 88

@@ -18,7 +18,7 @@ from fuzzmcp.api import contract_of
 from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases

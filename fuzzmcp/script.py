@@ -17,7 +17,8 @@ from types import EllipsisType
 from typing import Literal
 
 from fuzzmcp.drift import Drift, canonical_json, text_of
-from fuzzmcp.faults import BY_NAME, COUNT_MAX, METHODS, Fault
+from fuzzmcp.fault import COUNT_MAX, METHODS, Fault
+from fuzzmcp.faults import BY_NAME
 
 When = float | Literal["cancel"] | None
 Value = float | int | str | Drift | None

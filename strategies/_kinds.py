@@ -8,20 +8,8 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import Drift
-from fuzzmcp.faults import (
-    ANSWERS,
-    EXTRAS,
-    IN_SECONDS,
-    METHODS,
-    ODD_RESULTS,
-    RANK,
-    RPC_CODES,
-    TRANSPORTS,
-    VERSIONS,
-    Fault,
-    nearest,
-    why_inapplicable,
-)
+from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault
+from fuzzmcp.faults import ANSWERS, EXTRAS, IN_SECONDS, RANK, RPC_CODES, nearest, why_inapplicable
 from fuzzmcp.script import Action, Value, When, action
 from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool

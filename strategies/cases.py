@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fuzzmcp.case import Case
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.script import Script
 from fuzzmcp.strategies.interleavings import reordered
 from fuzzmcp.strategies.moments import moments as moments_around

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from fuzzmcp.faults import SECONDS_MAX
+from fuzzmcp.fault import SECONDS_MAX
 
 __all__ = ["delays", "moments"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.script import FOREVER, Action, Script, Step, When
 from fuzzmcp.strategies import _kinds
 from fuzzmcp.strategies._kinds import Kind

@@ -6,21 +6,8 @@ from itertools import product
 
 import pytest
 
-from fuzzmcp.faults import (
-    ANSWERS,
-    BY_NAME,
-    EXTRAS,
-    FAULTS,
-    METHODS,
-    ODD_RESULTS,
-    RANK,
-    TRANSPORTS,
-    VERSIONS,
-    Fault,
-    era_of,
-    nearest,
-    why_inapplicable,
-)
+from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault, era_of
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, RANK, nearest, why_inapplicable
 from fuzzmcp.script import Script, action
 
 TRAITS = {

@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import TYPES, Edit, canonical_json
-from fuzzmcp.faults import ANSWERS, BY_NAME, COUNT_MAX, EXTRAS, IN_SECONDS, METHODS, ODD_RESULTS, Fault, nearest
+from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, Fault
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, nearest
 from fuzzmcp.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
 from fuzzmcp.strategies import scripts
 

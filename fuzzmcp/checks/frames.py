@@ -7,7 +7,7 @@ from typing import Any
 
 from fuzzmcp.checks.facts import Facts, Verdict, Violation, held_if, shortened
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import era_of
+from fuzzmcp.fault import era_of
 from fuzzmcp.server import wire
 from fuzzmcp.trace import Event
 

@@ -10,7 +10,7 @@ import click
 
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.config import KEYS, OWN, SHARED, Config, Origin, shown
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.report.text import harmless
 
 _DEFAULTS: Mapping[str, tuple[Any, str]] = {

@@ -19,7 +19,7 @@ from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption, unknown
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
 from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
-from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "fuzzmcp.config"

@@ -11,7 +11,8 @@ from fuzzmcp.cli.cases import replays
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
-from fuzzmcp.faults import METHODS, nearest
+from fuzzmcp.fault import METHODS
+from fuzzmcp.faults import nearest
 
 
 @click.command()

@@ -15,7 +15,8 @@ from fuzzmcp._toml import TomlError, line_of, parsed
 from fuzzmcp.case import BACKENDS, Call, Case, CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
-from fuzzmcp.faults import DEFAULT_VERSION, TRANSPORTS, VERSIONS, nearest
+from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.faults import nearest
 from fuzzmcp.script import Script, ScriptError
 
 LARGEST = 1_000_000

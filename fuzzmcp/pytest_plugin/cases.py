@@ -157,7 +157,7 @@ class _Client:
 
         from fuzzmcp.case import CaseError
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.faults import DEFAULT_VERSION
+        from fuzzmcp.fault import DEFAULT_VERSION
         from fuzzmcp.target import TargetError
         from fuzzmcp.tools import ToolsError
 

@@ -12,7 +12,8 @@ from fuzzmcp import tools as catalogue
 from fuzzmcp.case import Case, CaseError
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION, nearest
+from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.faults import nearest
 from fuzzmcp.harness import drive
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.text import harmless

@@ -12,7 +12,7 @@ from fuzzmcp import __version__
 from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.redact import redacted_case, redacted_text
 from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment, timeline

@@ -8,17 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.faults import (
-    FAULTS,
-    HANDSHAKE_VERSIONS,
-    IN_SECONDS,
-    METHODS,
-    ODD_RESULTS,
-    STATELESS_VERSIONS,
-    TRANSPORTS,
-    VERSIONS,
-    Fault,
-)
+from fuzzmcp.fault import HANDSHAKE_VERSIONS, METHODS, ODD_RESULTS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS, Fault
+from fuzzmcp.faults import FAULTS, IN_SECONDS
 from fuzzmcp.report.terminal import print_table
 
 TRAITS = {

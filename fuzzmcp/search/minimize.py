@@ -12,7 +12,8 @@ from typing import Any
 
 from fuzzmcp.case import Call, Case, default_calls
 from fuzzmcp.drift import candidates, canonical_drift
-from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RPC_CODES, why_inapplicable
+from fuzzmcp.fault import ODD_RESULTS
+from fuzzmcp.faults import ANSWERS, EXTRAS, RANK, RPC_CODES, why_inapplicable
 from fuzzmcp.script import FOREVER, OK, Action, Script, Step, action
 from fuzzmcp.tools import evolved
 

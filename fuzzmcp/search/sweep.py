@@ -8,7 +8,8 @@ from itertools import product
 
 from fuzzmcp.case import Call, Case
 from fuzzmcp.drift import candidates
-from fuzzmcp.faults import ANSWERS, EXTRAS, ODD_RESULTS, era_of, why_inapplicable
+from fuzzmcp.fault import ODD_RESULTS, era_of
+from fuzzmcp.faults import ANSWERS, EXTRAS, why_inapplicable
 from fuzzmcp.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.strategies.moments import GAP

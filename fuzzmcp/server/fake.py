@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fuzzmcp.case import Case
-from fuzzmcp.faults import METHODS, STATELESS_VERSIONS, era_of, why_inapplicable
+from fuzzmcp.fault import METHODS, STATELESS_VERSIONS, era_of
+from fuzzmcp.faults import why_inapplicable
 from fuzzmcp.script import OK, PLAIN, Action, Step
 from fuzzmcp.server import answers, catalogue, pieces, wire
 from fuzzmcp.server.answers import Asked, Reply

@@ -23,7 +23,7 @@ import fuzzmcp
 from fuzzmcp import _sdk
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import DEFAULT_VERSION, era_of
+from fuzzmcp.fault import DEFAULT_VERSION, era_of
 from fuzzmcp.server import wire
 from fuzzmcp.trace import Event, Run
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
-from fuzzmcp.faults import DEFAULT_VERSION
+from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.report import load
 from history.environments import Done
 from history.pairs import Pair

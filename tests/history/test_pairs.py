@@ -10,7 +10,7 @@ import pytest
 
 from fuzzmcp import Script, case_of
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.faults import VERSIONS
+from fuzzmcp.fault import VERSIONS
 from history.again import folder_of
 from history.pairs import BY_NAME, PAIRS, Pair
 

@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from fuzzmcp.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.fault import Fault
+from fuzzmcp.faults import BY_NAME, FAULTS
 from fuzzmcp.report.vocabulary import TRAITS, example, show_fault, show_faults, spellings
 from fuzzmcp.script import Script
 

@@ -4,7 +4,8 @@ import pytest
 
 from fuzzmcp.api import case_of
 from fuzzmcp.drift import candidates
-from fuzzmcp.faults import FAULTS, VERSIONS, why_inapplicable
+from fuzzmcp.fault import VERSIONS
+from fuzzmcp.faults import FAULTS, why_inapplicable
 from fuzzmcp.search.minimize import spelled
 from fuzzmcp.search.sweep import sweep, workloads
 

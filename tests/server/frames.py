@@ -7,7 +7,7 @@ from importlib.metadata import version as installed
 from typing import Any
 
 from fuzzmcp.case import Case
-from fuzzmcp.faults import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
+from fuzzmcp.fault import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.script import Script
 from fuzzmcp.server import Delivery, FakeServer
 from fuzzmcp.server import wire as fake_wire

@@ -11,7 +11,8 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.examples.sdk_client import connect
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, METHODS, ODD_RESULTS, VERSIONS, why_inapplicable
+from fuzzmcp.fault import METHODS, ODD_RESULTS, VERSIONS
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, why_inapplicable
 from fuzzmcp.script import Action, Script, action
 from fuzzmcp.server import Delivery, FakeServer, answers, wire
 from fuzzmcp.server.answers import Asked

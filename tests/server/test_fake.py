@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzzmcp.case import Case
-from fuzzmcp.faults import VERSIONS
+from fuzzmcp.fault import VERSIONS
 from fuzzmcp.script import action
 from fuzzmcp.server import Delivery, FakeServer, wire
 from fuzzmcp.strategies import cases

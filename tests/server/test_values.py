@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import parse_drift
-from fuzzmcp.faults import ODD_RESULTS
+from fuzzmcp.fault import ODD_RESULTS
 from fuzzmcp.server import values
 from fuzzmcp.strategies import arguments, outputs
 from fuzzmcp.tools import Tool, crm

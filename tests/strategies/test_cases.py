@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from fuzzmcp.case import Call, Case, CaseError
 from fuzzmcp.drift import apply
-from fuzzmcp.faults import VERSIONS
+from fuzzmcp.fault import VERSIONS
 from fuzzmcp.script import Script
 from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm, evolved, load

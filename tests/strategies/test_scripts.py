@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import apply
-from fuzzmcp.faults import BY_NAME, METHODS, VERSIONS, why_inapplicable
+from fuzzmcp.fault import METHODS, VERSIONS
+from fuzzmcp.faults import BY_NAME, why_inapplicable
 from fuzzmcp.script import Action, Script
 from fuzzmcp.strategies import scripts
 from fuzzmcp.tools import crm

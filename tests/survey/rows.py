@@ -9,7 +9,8 @@ from packaging.specifiers import SpecifierSet
 
 from fuzzmcp.case import TRANSPORTS
 from fuzzmcp.clients import ADAPTERS, Adapter
-from fuzzmcp.faults import DEFAULT_VERSION, STATELESS_VERSIONS, nearest
+from fuzzmcp.fault import DEFAULT_VERSION, STATELESS_VERSIONS
+from fuzzmcp.faults import nearest
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from anyio import create_task_group
 from fuzzmcp.examples.careful_agent import connect as careful
 from fuzzmcp.examples.naive_agent import connect as naive
 from fuzzmcp.examples.sdk_client import connect as sdk
-from fuzzmcp.faults import METHODS, TRANSPORTS, VERSIONS, why_inapplicable
+from fuzzmcp.fault import METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.faults import why_inapplicable
 from fuzzmcp.script import Script
 from survey.driving import REACTIONS
 from survey.reactions import FAULTS, reaction, versions

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp import upstream
-from fuzzmcp.faults import METHODS
+from fuzzmcp.fault import METHODS
 from fuzzmcp.script import Script
 from fuzzmcp.strategies.scripts import scripts
 from fuzzmcp.upstream import Happened, Upstream
