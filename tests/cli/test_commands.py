@@ -344,7 +344,12 @@ def test_nothing_is_saved_when_nothing_is_found_or_nobody_wants_it(
 
 
 @pytest.mark.parametrize(
-    "words", [("run", "--runs", "20", "--no-save"), ("replay", "429"), ("stack", "--runs", "5", "--fault", "429")]
+    "words",
+    [
+        ("run", "--runs", "5", "--check", "never_blocks", "--no-save"),
+        ("replay", "429"),
+        ("stack", "--runs", "5", "--fault", "429"),
+    ],
 )
 def test_no_folder_of_hypothesis_is_left_where_it_is_started(words: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fuzzmcp", words[0], "fuzzmcp.examples.naive_agent:connect", *words[1:]]

@@ -248,7 +248,7 @@ def test_a_loop_blocked_for_ever_is_a_stall_without_any_real_time(backend: str) 
 @both
 def test_a_lock_that_another_thread_holds_is_no_deadlock(backend: str) -> None:
     """The clock sees no wait for a lock, only that a thread does not move."""
-    virtual = VirtualClock(backend)
+    virtual = VirtualClock(backend, watchdog=1)
     lock, said = threading.Lock(), list[str]()
 
     def holder() -> None:
