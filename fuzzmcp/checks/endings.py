@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
+from fuzzmcp.clients import ToolNotOffered
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import BY_NAME
 from fuzzmcp.interpret import interpret
@@ -103,7 +104,7 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     """A call made after the script works, on the same session.
 
     Why: a fault ends one request, not the session (JSON-RPC 2.0 has no fatal errors). Not judged when the script closed
-    the transport, or changed the catalogue.
+    the transport, or changed the catalogue, nor by a tool that the framework does not offer.
     Do: keep the receive loop alive whatever a frame, a handler or a timeout does.
     """
     run = facts.run
@@ -113,6 +114,8 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
         return NOT_EXERCISED
     if run.probe is None:
         return _went_down(facts)
+    if isinstance(run.probe.error, ToolNotOffered):
+        return NOT_EXERCISED  # nothing was asked of the session; `expected_errors` tells what is missing
     reading = interpret(run.probe.value)
     if run.probe.status == "returned" and not contract.is_error(reading):
         return held_if(True)

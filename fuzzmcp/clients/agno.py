@@ -9,7 +9,7 @@ A function answers with a `ToolResult` in words for a model, without an error fl
 server's text for execution errors, "MCP tool … failed" for protocol errors and timeouts, "Error: …" for everything
 else. The contract takes these words as telling of an error. Nothing is raised but by connecting, which is FastMCP's.
 
-A failed `tools/list` is only logged, and the agent runs without tools until its next run tries again: a defect. A call
+A failed `tools/list` is logged and not raised, and the agent runs without tools until its next run tries again. A call
 of such a tool raises `ToolNotOffered` here, which the contract does not accept.
 """
 

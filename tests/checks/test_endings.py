@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 import fuzzmcp
+from fuzzmcp.clients import ToolNotOffered, offered
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import Limits, drive
 from fuzzmcp.target import target_of
@@ -245,6 +246,21 @@ def test_survives_is_broken_by_a_session_that_reports_errors_for_ever() -> None:
 @pytest.mark.parametrize("script", ["hang", "error", "rpc(-32603)", "notjson", "nullid", "batch", "ok@40", "late"])
 def test_survives_holds_where_the_probe_works(script: str) -> None:
     assert judged("survives", patient, script) == HELD
+
+
+def test_survives_is_not_exercised_where_the_framework_does_not_offer_the_tool_of_the_probe() -> None:
+    asked: list[str] = []
+
+    async def partial(session: Session, tool: str, arguments: dict[str, Any]) -> Any:
+        if asked:
+            offered({}, tool)
+        asked.append(tool)
+        return await session.call(tool, arguments)
+
+    verdict, run = look("survives", client(partial), "error")
+    assert run.probe is not None
+    assert isinstance(run.probe.error, ToolNotOffered)
+    assert verdict == NOT_EXERCISED
 
 
 @pytest.mark.parametrize("script", ["", "close", "close@3", "list_changed", "init:close"])
