@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.figures import Find, as_json, interval, row, share, summary, table
@@ -18,6 +18,7 @@ def found(bug: str, exposed: int | None, seed: int = 1, script: str = "429 | a()
     return Find(bug, "search", seed, exposed, 0.1 if met else None, script if met else None, met, 2_000, 9, 10)
 
 
+@settings(max_examples=40)
 @given(st.lists(RUNS, min_size=1, max_size=30))
 def test_the_interval_holds_the_median(exposures: list[int | None]) -> None:
     summed = row("B", [found("B", exposed) for exposed in exposures])

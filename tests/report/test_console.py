@@ -200,7 +200,7 @@ def test_a_check_of_another_version_is_shown_without_its_reason(finding: SavedFi
     assert "why   this version of fuzzmcp does not know the check." in lines
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_no_saved_report_can_command_the_terminal(report: Report) -> None:
     on = console()

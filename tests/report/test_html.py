@@ -158,7 +158,7 @@ def test_landmarks_and_headings_are_in_order(report: Report) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(text=texts.filter(lambda text: harmless(text).strip() != ""))
 def test_no_text_in_a_finding_becomes_an_element(report: Report, text: str) -> None:
     (finding,) = report.findings
@@ -168,7 +168,7 @@ def test_no_text_in_a_finding_becomes_an_element(report: Report, text: str) -> N
     assert " ".join("\n".join(map(harmless, text.split("\n"))).split()) in wild.said
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_every_report_has_a_page_that_is_the_same_every_time(report: Report) -> None:
     text = page(report)

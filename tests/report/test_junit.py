@@ -91,7 +91,7 @@ def test_the_schema_is_one_that_can_reject(schema: Any, report: Report) -> None:
     assert not schema.validate(etree.fromstring(b"<testsuites><testcase name='x'/></testsuites>"))
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_every_report_is_valid_against_the_schema(schema: Any, report: Report) -> None:
     etree = pytest.importorskip("lxml.etree")

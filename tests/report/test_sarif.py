@@ -98,7 +98,7 @@ def test_the_schema_is_one_that_can_reject(report: Report) -> None:
     assert not VALIDATOR.is_valid(log)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(reports)
 def test_every_report_is_valid_against_the_official_schema(report: Report) -> None:
     text = sarif(report)

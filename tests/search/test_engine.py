@@ -76,7 +76,8 @@ def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
 
 def test_the_same_seed_brings_the_same_findings_and_counts():
     def result():
-        found = search(naive_agent.connect, 120, seed=7, phases=("fuzz",)).run()
+        found = search(naive_agent.connect, 60, seed=7, phases=("fuzz",)).run()
+        assert len(found.findings) > 2
         return scripts(found), found.runs, json.dumps(found.tally.as_json())
 
     assert result() == result()
@@ -90,8 +91,8 @@ def test_another_seed_draws_other_cases():
 
 
 def test_the_fuzz_phase_alone_finds_and_shrinks():
-    result = search(naive_agent.connect, 700, seed=3, phases=("fuzz",)).run()
-    assert ("spend_cap", "429cap") in scripts(result)
+    result = search(naive_agent.connect, 300, seed=3, phases=("fuzz",), checks=["spend_cap"], until=bool).run()
+    assert scripts(result) == {("spend_cap", "429cap")}
 
 
 def test_calibration_learns_when_the_client_gives_up():

@@ -36,7 +36,7 @@ FULL = {
     OLDER.name: result(OLDER, failure="not installed: no matching distribution (exit code 1)", packages={}, checks={}),
 }
 PAGE = page(ROWS, FULL, [verdict("true", "list:hang"), verdict("contract", check="cancels")])
-SLOW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def tokens(text: str) -> list[Any]:
