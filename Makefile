@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
 .PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
 .DELETE_ON_ERROR:
+# The tests start many processes: without bytecode each would compile all that it imports anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

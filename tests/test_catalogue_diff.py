@@ -260,7 +260,7 @@ def results(old: Tool, found: tuple[Difference, ...]) -> list[Json]:
 
 
 @given(changed())
-@settings(max_examples=80)
+@settings(max_examples=150)
 def test_changes_that_drift_has_words_for_are_played_as_values_of_the_new_schema(pair: tuple[Json, Json]) -> None:
     old, new = unchecked(pair[0]), unchecked(pair[1])
     found = diff((old,), (new,))
@@ -330,7 +330,7 @@ def shuffled(catalogue: Any) -> Any:
 
 
 @given(CATALOGUES, CATALOGUES)
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_two_catalogues_are_compared_and_nothing_is_silently_dropped(old: Any, new: Any) -> None:
     found = diff(old, new)
     assert diff(old, old) == diff(old, shuffled(old)) == ()

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import (
@@ -77,7 +77,6 @@ def test_edits_are_total_and_leave_the_value_as_it_was(drift: tuple[Edit, ...], 
     assert value == before
 
 
-@settings(max_examples=60)
 @given(st.data(), OBJECTS)
 def test_edits_that_hit_are_total_and_leave_the_value_as_it_was(data: st.DataObject, value: Any) -> None:
     known = candidates(value)
