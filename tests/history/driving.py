@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from installing import Done
+
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
 from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.report import load
-from history.environments import Done
 from history.pairs import Pair
 from history.results import Half, Search, spelled
 

@@ -6,25 +6,13 @@ What fuzzmcp needs is installed but for the SDK, which is the library's own affa
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomlkit
-
-INSTALL_SECONDS = 1_800
-"""Real seconds that one run of pip may take."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended: its exit code, and all that it printed."""
-
-    code: int
-    output: str = ""
+from installing import Done, installer, interpreter, reason_of, run
 
 
 @dataclass(frozen=True)
@@ -33,20 +21,6 @@ class Ready:
 
     python: Path
     failure: str | None = None
-
-
-def run(command: Sequence[str]) -> Done:
-    """Run a command to its end."""
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            timeout=INSTALL_SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Done(1, f"not done after {INSTALL_SECONDS:,} s")
-    except OSError as error:
-        return Done(1, f"{command[0]}: {error.strerror}")
-    return Done(done.returncode, done.stdout)
 
 
 def ready(folder: Path, requirements: Sequence[str], root: Path, run: Callable[[Sequence[str]], Done] = run) -> Ready:
@@ -60,15 +34,12 @@ def ready(folder: Path, requirements: Sequence[str], root: Path, run: Callable[[
         root: The root of the repository.
         run: Runs a command.
     """
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python = interpreter(folder)
     record, wanted = folder / "installed.json", [*requirements, *beside(root)]
     if _had(record) == wanted:
         return Ready(python)
-    uv = shutil.which("uv")
-    if uv:
-        made, install = ["--without-pip"], [uv, "pip", "install", "--quiet", "--python", str(python)]
-    else:
-        made, install = [], [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    install = installer(python)
+    made = [] if install[0] == str(python) else ["--without-pip"]
     commands = [
         [sys.executable, "-m", "venv", "--clear", *made, str(folder)],
         [*install, *wanted],
@@ -94,14 +65,3 @@ def _had(record: Path) -> list[str] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, list) else None
-
-
-def reason_of(done: Done) -> str:
-    """The last line that says something, and the exit code.
-
-    >>> reason_of(Done(1, "Collecting x\\nERROR: No matching distribution found for x\\n"))
-    'No matching distribution found for x (exit code 1)'
-    """
-    lines = [line.strip() for line in done.output.splitlines() if line.strip()] or ["it said nothing"]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return f"{(errors or lines)[-1][:300]} (exit code {done.code})"

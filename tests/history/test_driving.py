@@ -10,13 +10,13 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from installing import Done
 
 from fuzzmcp import Contract, case_of
 from fuzzmcp.report.model import Subject, report_of
 from fuzzmcp.search.result import Exposure, Result
 from history import again
 from history.driving import drive
-from history.environments import Done
 from history.pairs import BY_NAME, Pair
 from history.results import Half
 from history.samples import PAIR

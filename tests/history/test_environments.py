@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from installing import Done, reason_of, run
 
-from history import environments
-from history.environments import Done, beside, ready, reason_of
+from history.environments import beside, ready
 
 OLD = ["shop==1.0", "mcp==1.5.0"]
 ROOT = Path(__file__).parents[2]
@@ -77,6 +77,6 @@ def test_what_fuzzmcp_needs_is_read_from_the_project_and_the_sdk_is_not_of_it() 
 
 
 def test_a_command_is_run_and_heard() -> None:
-    done = environments.run([sys.executable, "-c", "import sys; print('out'); sys.exit('ERROR: no')"])
+    done = run([sys.executable, "-c", "import sys; print('out'); sys.exit('ERROR: no')"])
     assert reason_of(done) == "no (exit code 1)"
-    assert "no-such-command" in reason_of(environments.run(["no-such-command-anywhere"]))
+    assert "no-such-command" in reason_of(run(["no-such-command-anywhere"]))

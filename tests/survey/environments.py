@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from installing import Done, installer, interpreter, reason_of, run
+
 from survey.rows import Environment
-
-INSTALL_SECONDS = 1_800
-"""Real seconds that one run of pip may take."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended: its exit code, and all that it printed."""
-
-    code: int
-    output: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,20 +33,6 @@ class Ready:
         return next((self.failures[name] for name in names if name in self.failures), None)
 
 
-def run(command: Sequence[str]) -> Done:
-    """Run a command to its end."""
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            timeout=INSTALL_SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Done(1, f"not done after {INSTALL_SECONDS:,} s")
-    except OSError as error:
-        return Done(1, f"{command[0]}: {error.strerror}")
-    return Done(done.returncode, done.stdout)
-
-
 def ready(
     environment: Environment, requirements: Iterable[str], root: Path, run: Callable[[Sequence[str]], Done] = run
 ) -> Ready:
@@ -72,7 +47,7 @@ def ready(
         run: Runs a command.
     """
     folder = root / environment.folder
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python = interpreter(folder)
     record, project = folder / "installed.json", _fingerprint(root, environment)
     had = _had(record, project)
     wanted = [need for need in dict.fromkeys(requirements) if need not in (had or ())]
@@ -84,7 +59,7 @@ def ready(
             return Ready(python, {"": f"venv: {reason_of(done)}"})
 
     def installed(needs: Sequence[str]) -> Done:
-        return run([*_installer(python), "--editable", str(root), environment.pin, *needs])
+        return run([*installer(python), "--editable", str(root), environment.pin, *needs])
 
     kept, failures = list(had or ()), {}
     done = installed([*kept, *wanted])
@@ -115,22 +90,3 @@ def _had(record: Path, project: str) -> tuple[str, ...] | None:
 def _fingerprint(root: Path, environment: Environment) -> str:
     """Changes with what the project itself needs."""
     return hashlib.sha256((root / "pyproject.toml").read_bytes() + environment.pin.encode()).hexdigest()
-
-
-def _installer(python: Path) -> list[str]:
-    uv = shutil.which("uv")
-    if uv:
-        return [uv, "pip", "install", "--quiet", "--python", str(python)]
-    return [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-
-
-def reason_of(done: Done) -> str:
-    """The last line that says something, and the exit code.
-
-    >>> reason_of(Done(1, "Collecting x\\nERROR: No matching distribution found for x\\n"))
-    'No matching distribution found for x (exit code 1)'
-    """
-    lines = [line.strip(" \t│×╰▶─>") for line in done.output.splitlines()]
-    lines = [line for line in lines if line] or ["it said nothing"]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return f"{(errors or lines)[-1]} (exit code {done.code})"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from installing import Done, reason_of, run
 
-from survey import environments
-from survey.environments import Done, Ready, ready, reason_of
+from survey.environments import Ready, ready
 from survey.rows import MCP2
 
 REFUSED = "Collecting bad\nERROR: ResolutionImpossible: bad wants mcp<1\n"
@@ -110,13 +110,13 @@ def test_a_record_that_is_broken_is_no_record(root: Path, record: str) -> None:
 
 
 def test_a_command_that_is_not_there_is_a_failure_with_a_reason() -> None:
-    done = environments.run(["no-such-command-anywhere"])
+    done = run(["no-such-command-anywhere"])
     assert done.code
     assert "no-such-command-anywhere" in reason_of(done)
 
 
 def test_a_command_is_run_and_heard() -> None:
-    done = environments.run([sys.executable, "-c", "import sys; print('out'); sys.exit('ERROR: no')"])
+    done = run([sys.executable, "-c", "import sys; print('out'); sys.exit('ERROR: no')"])
     assert reason_of(done) == "no (exit code 1)"
 
 
