@@ -144,7 +144,7 @@ class Report:
             "contract": dict(self.contract),
             "seed": self.seed,
             "runs": self.runs,
-            "seconds": round(self.seconds, 3),
+            "seconds": self.seconds,
             "virtual_seconds": self.virtual_seconds,
             "interrupted": self.interrupted,
             "phase": self.phase,
@@ -221,7 +221,7 @@ def report_of(
         subject=subject,
         seed=seed,
         runs=result.runs,
-        seconds=result.seconds,
+        seconds=round(result.seconds, 3),  # once: the saved report shows what was shown at first
         virtual_seconds=round(result.tally.virtual_seconds, 3),
         protocol=base.protocol,
         transport=result.transport or base.transport,

@@ -122,3 +122,7 @@ def test_a_contract_names_its_exceptions() -> None:
     assert data["accepts"] == ["ToolFailed", "ValueError"]
     assert contract_json(Contract())["accepts"] is None
     assert json.dumps(data)
+
+
+def test_seconds_are_rounded_once_so_that_a_saved_report_shows_the_same(report: Report) -> None:
+    assert report.seconds == report.as_json()["seconds"] == 1.235
