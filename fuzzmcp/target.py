@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fuzzmcp.clients import why_missing
+from fuzzmcp.adapters import why_missing
 from fuzzmcp.faults import nearest
 
 

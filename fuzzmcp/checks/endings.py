@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
+from fuzzmcp.adapters import ToolNotOffered
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
-from fuzzmcp.clients import ToolNotOffered
 from fuzzmcp.contract import Contract
 from fuzzmcp.faults import BY_NAME
 from fuzzmcp.interpret import interpret

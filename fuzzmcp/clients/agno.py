@@ -22,7 +22,8 @@ from typing import Any
 from agno.tools.mcp import MCPTools
 from fastmcp import Client
 
-from fuzzmcp.clients import fastmcp, offered
+from fuzzmcp.adapters import offered
+from fuzzmcp.clients import fastmcp
 from fuzzmcp.clients.fastmcp import Transport
 from fuzzmcp.contract import Contract
 

@@ -20,7 +20,7 @@ from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import StdioServerParams, mcp_server_tools
 from mcp import ClientSession
 
-from fuzzmcp.clients import offered
+from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract()

@@ -21,7 +21,7 @@ from typing import Any
 from haystack_integrations.tools.mcp import MCPToolset, StdioServerInfo
 from haystack_integrations.tools.mcp.mcp_tool import AsyncExecutor
 
-from fuzzmcp.clients import offered
+from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(accepts=("ToolInvocationError", "MCPConnectionError", "TimeoutError"))

@@ -18,7 +18,7 @@ from typing import Any
 
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
-from fuzzmcp.clients import offered
+from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(

@@ -21,7 +21,7 @@ from typing import Any
 from mcp import StdioServerParameters
 from smolagents import MCPClient
 
-from fuzzmcp.clients import offered
+from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
 
 contract = Contract(

@@ -22,7 +22,7 @@ from typing import Any
 from strands.tools.mcp import MCPClient
 from strands.tools.registry import ToolRegistry
 
-from fuzzmcp.clients import offered
+from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
 from fuzzmcp.threaded import in_thread
 

@@ -31,9 +31,8 @@ def patch() -> None:
     with _patch_lock:
         _depth += 1
         if _depth == 1:
-            for owner, name, new in _replacements:
-                _saved.append((owner, name, owner.__dict__[name]))
-                setattr(owner, name, new)
+            for replacement in _replacements:
+                _put(*replacement)
 
 
 def restore() -> None:

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.clients import ToolNotOffered, offered
+from fuzzmcp.adapters import ToolNotOffered, offered
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import Limits, drive
 from fuzzmcp.target import target_of

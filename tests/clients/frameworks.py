@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import fuzzmcp
+from fuzzmcp.adapters import why_missing
 from fuzzmcp.checks import Violation
-from fuzzmcp.clients import why_missing
 from fuzzmcp.interpret import Reading, interpret
 from fuzzmcp.tools import crm
 from fuzzmcp.trace import Outcome, Run

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
+from fuzzmcp.adapters import ADAPTERS, Adapter
 from fuzzmcp.case import TRANSPORTS
-from fuzzmcp.clients import ADAPTERS, Adapter
 from fuzzmcp.fault import DEFAULT_VERSION, STATELESS_VERSIONS
 from fuzzmcp.faults import nearest
 

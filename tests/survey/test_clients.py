@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp.clients import Adapter
+from fuzzmcp.adapters import Adapter
 from survey import clients
 from survey.environments import Ready
 from survey.results import Result, store, stored

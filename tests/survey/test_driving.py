@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from report.samples import finding_of, report_with
 
+from fuzzmcp.adapters import Adapter
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.clients import Adapter
 from survey import driving
 from survey.driving import Budget, Processes, survey
 from survey.reactions import FAULTS

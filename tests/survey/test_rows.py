@@ -8,8 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from fuzzmcp.adapters import ADAPTERS, Adapter
 from fuzzmcp.case import TRANSPORTS
-from fuzzmcp.clients import ADAPTERS, Adapter
 from survey.rows import ALL_TRANSPORTS, APART, BOTH_ERAS, BOTH_MAJORS, ENVIRONMENTS, Row, UnknownClient, chosen, rows_of
 
 ROWS = rows_of()

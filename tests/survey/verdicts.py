@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from fuzzmcp._toml import TomlError, parsed
+from fuzzmcp.adapters import ADAPTERS
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.clients import ADAPTERS
 from fuzzmcp.faults import nearest
 from fuzzmcp.script import Script, ScriptError
 from survey.results import Found, Result

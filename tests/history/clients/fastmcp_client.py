@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastmcp import Client
-from fastmcp.client.transports import ClientTransport
-from mcp import ClientSession
 
 from fuzzmcp import Contract
+from fuzzmcp.clients.fastmcp import Transport
 
 contract = Contract(max_frames=600)  # twice the pages that the client promises to stop at, and each run costs less
 
@@ -18,14 +17,7 @@ contract = Contract(max_frames=600)  # twice the pages that the client promises 
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
     """A client that waits 30 seconds for an answer."""
-
-    class Memory(ClientTransport):
-        @asynccontextmanager
-        async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
-            async with server.connect() as streams, ClientSession(*streams, **options) as session:
-                yield session
-
-    async with Client(Memory(), timeout=30) as client:
+    async with Client(Transport(server), timeout=30) as client:
         known = {found.name: found for found in await client.list_tools()}
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:

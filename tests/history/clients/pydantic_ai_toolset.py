@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastmcp.client.transports import ClientTransport
-from mcp import ClientSession
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.mcp import MCPToolset
@@ -15,6 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from fuzzmcp import Contract
+from fuzzmcp.clients.fastmcp import Transport
 
 contract = Contract(accepts=(UnexpectedModelBehavior,))
 
@@ -22,14 +21,7 @@ contract = Contract(accepts=(UnexpectedModelBehavior,))
 @asynccontextmanager
 async def connect(server: Any) -> AsyncIterator[Any]:
     """One agent run for each call; the model says what came back."""
-
-    class Memory(ClientTransport):
-        @asynccontextmanager
-        async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
-            async with server.connect() as streams, ClientSession(*streams, **options) as session:
-                yield session
-
-    async with MCPToolset(Memory()) as toolset:
+    async with MCPToolset(Transport(server)) as toolset:
 
         async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
             def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:

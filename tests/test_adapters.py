@@ -11,12 +11,11 @@ from commands import invoke
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp import clients
-from fuzzmcp.clients import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
+from fuzzmcp import adapters, clients
+from fuzzmcp.adapters import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
 
 FOLDER = Path(clients.__file__).parent
-HERE = [adapter for adapter in ADAPTERS if (FOLDER / f"{adapter.module}.py").is_file()]
-EACH = pytest.mark.parametrize("adapter", HERE, ids=lambda adapter: adapter.module)
+EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.module)
 
 
 def source(adapter: Adapter) -> ast.Module:
@@ -53,7 +52,7 @@ def test_a_module_has_a_contract_and_a_documented_client(adapter: Adapter) -> No
 
 
 def test_the_table_imports_no_framework() -> None:
-    tree = ast.parse(Path(clients.__file__).read_text("utf-8"))
+    tree = ast.parse(Path(adapters.__file__).read_text("utf-8"))
     froms = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     plain = {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
     roots = {str(name).partition(".")[0] for name in froms | plain}
@@ -66,14 +65,14 @@ def test_a_mistyped_adapter_gets_the_nearest_name() -> None:
 
 
 def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "_installed", lambda package: "2.3.0")
+    monkeypatch.setattr(adapters, "_installed", lambda package: "2.3.0")
     error = ModuleNotFoundError("No module named 'dspy'", name="dspy")
     told = "DSPy: not installed (No module named 'dspy'); pip install 'dspy>=3' 'mcp>=1.24,<3'"
     assert why_missing("fuzzmcp.clients.dspy", error) == told
 
 
 def test_an_sdk_that_a_framework_cannot_live_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "_installed", lambda package: "2.3.0")
+    monkeypatch.setattr(adapters, "_installed", lambda package: "2.3.0")
     told = why_missing("fuzzmcp.clients.langchain", ImportError("cannot import name 'x'"))
     assert told is not None
     assert told.endswith("needs mcp<2, found 2.3.0; pip install 'langchain-mcp-adapters>=0.3' 'mcp<2'")
