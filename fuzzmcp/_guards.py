@@ -119,10 +119,16 @@ class collection_paused:  # noqa: N801  (as above)
             gc.enable()
 
 
+_frozen_by_others = False
+
+
 @contextlib.contextmanager
 def elders_spared() -> Iterator[None]:
     """Whatever is alive already is not looked at by the collector: modules and schemas are no garbage of the runs."""
-    if gc.get_freeze_count():  # somebody else's, who would not like to see them thawed
+    global _frozen_by_others
+    # They would not like to see theirs thawed. Asked until the first yes: each question takes a look at every object.
+    _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
+    if _frozen_by_others:
         yield
         return
     gc.freeze()

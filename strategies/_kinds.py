@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -135,10 +136,11 @@ def _extras(fault: Fault, delays: Sequence[float]) -> list[Action]:
     return [Action(plain.name, plain.value, at=at) for at in whens for plain in _plain(fault)]
 
 
-def _plain(fault: Fault) -> list[Action]:
+@cache
+def _plain(fault: Fault) -> tuple[Action, ...]:
     """The fault with each value and style, the bare name first, then what is shortest to read."""
     bare = [] if fault.takes and fault.takes.required else [action(fault.name)]
     found = bare + [action(fault.name, value) for value in _VALUES.get(fault.name, ())]
     if fault.styled:
         found += [Action(each.name, each.value, "json") for each in found]
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+
 from hypothesis import strategies as st
 
 from fuzzmcp.drift import Drift, Edit, apply, candidates
@@ -41,7 +44,13 @@ def drifts(tool: Tool) -> st.SearchStrategy[Drift]:
 
 def edits_of(tool: Tool) -> list[Edit]:
     """Every edit of the tool's sample output that is worth trying, simplest first; none without an outputSchema."""
-    return [] if tool.sample_output is None else candidates(tool.sample_output, tool.formats)
+    return [] if tool.sample_output is None else [*_edits_of(json.dumps(tool.sample_output), *tool.formats.items())]
+
+
+@lru_cache(maxsize=256)
+def _edits_of(sample: str, *formats: tuple[tuple[str, ...], str]) -> list[Edit]:
+    """By what they depend on: each subset of the tools has a strategy of its own, and asks again."""
+    return candidates(json.loads(sample), dict(formats))
 
 
 def essential(edits: list[Edit], base: Json) -> Drift:

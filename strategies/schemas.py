@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -37,6 +39,13 @@ def values(schema: Any) -> st.SearchStrategy[Any]:
     ...     assert value >= 3
     >>> test_at_least_three()
     """
+    return _values_of(json.dumps(schema))
+
+
+@lru_cache(maxsize=256)
+def _values_of(text: str) -> st.SearchStrategy[Any]:
+    """By the schema's text: hypothesis-jsonschema takes milliseconds for each schema, and searches repeat theirs."""
+    schema = json.loads(text)
     fixed = sample(schema)
     try:
         drawn = from_schema(translated(schema))

@@ -78,18 +78,17 @@ def scripts(
     if max_steps < 1:
         raise ValueError("max_steps is at least 1")
     seconds = tuple(sorted(set(map(float, delays)), key=_readable))
-    table = _Table((protocol, transport), methods, names, seconds, tools or ())
+    return _drawn(_Table((protocol, transport), methods, names, seconds, tools or ()), max_steps)
 
-    @st.composite
-    def script(draw: st.DrawFn) -> Script:
-        swarm = _Swarm(draw, table)
-        steps: list[Step] = []
-        # Whether to go on is also drawn after the last step: else none of so many could be deleted.
-        while (following := draw(_NEXT)) >= (STOP if steps else 1) and len(steps) < max_steps:
-            steps.append(swarm.step(_PLACES[following]))
-        return Script(tuple(steps))
 
-    return script()
+@st.composite
+def _drawn(draw: st.DrawFn, table: _Table, max_steps: int) -> Script:
+    swarm = _Swarm(draw, table)
+    steps: list[Step] = []
+    # Whether to go on is also drawn after the last step: else none of so many could be deleted.
+    while (following := draw(_NEXT)) >= (STOP if steps else 1) and len(steps) < max_steps:
+        steps.append(swarm.step(_PLACES[following]))
+    return Script(tuple(steps))
 
 
 def _readable(seconds: float) -> tuple[int, float]:

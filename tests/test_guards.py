@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Iterator
 
 import pytest
 
+from fuzzmcp import _guards
 from fuzzmcp._guards import collection_paused, elders_spared, interrupts
 
 
@@ -59,6 +61,24 @@ def test_a_handler_of_the_user_stays_in_charge() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a process of a user, unlike in that of these tests, where `conftest` freezes what was collected."""
+    gc.unfreeze()
+    monkeypatch.setattr(_guards, "_frozen_by_others", False)
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_somebody_else_has_frozen_is_not_thawed() -> None:
+    gc.freeze()
+    with elders_spared():
+        pass
+    assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.usefixtures("nothing_frozen")
 def test_the_elders_are_spared_for_the_length_of_the_block() -> None:
     assert gc.get_freeze_count() == 0
     with elders_spared():

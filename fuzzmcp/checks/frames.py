@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,16 +30,21 @@ def wire_valid(facts: Facts, contract: Contract) -> Verdict:
     stateless = era_of(facts.run.case.protocol) == "stateless"
     answered = {id(e.request): e.settled_by for e in facts.exchanges} if stateless else {}
     greeted = {} if stateless else _greetings(facts)
-    connections: dict[int, _Connection] = {}
+
+    def is_free(owner: Event, event: Event) -> bool:
+        """Whether the id of one request may serve another: from 2026-07-28 it may, once answered."""
+        answer = answered.get(id(owner))
+        return answer is not None and facts.before(answer, event)
+
+    connections: defaultdict[int, _Connection] = defaultdict(lambda: _Connection(is_free))
     for event in facts.run.events:
-        here = connections.setdefault(event.connection, _Connection())
+        here = connections[event.connection]
         if event.kind == "junk":
             return Violation(f"the client sent no JSON-RPC message: {shortened(event.text)}", (event,))
         if event.kind == "deliver":
             here.hear(event, id(event) in greeted)
         if event.kind not in ("request", "notify", "reply") or event.frame is None:
             continue
-        here.forget([n for n, e in here.ids.items() if (end := answered.get(id(e))) and facts.before(end, event)])
         problem = _frame_problem(event) or (here.problem(event) if not stateless else here.stateless_problem(event))
         if problem:
             return Violation(f"the client's {event.method or 'response'} {problem}", (event,), event.call)
@@ -55,6 +62,7 @@ def _greetings(facts: Facts) -> dict[int, Event]:
 class _Connection:
     """What has happened on one connection so far: ids in use, open requests of the server, the handshake."""
 
+    is_free: Callable[[Event, Event], bool]
     ids: dict[str, Event] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     greeted: bool = False
@@ -65,11 +73,6 @@ class _Connection:
         self.greeted = self.greeted or greeting
         if event.method and event.frame is not None and "id" in event.frame:
             self.asked.add(repr(event.frame["id"]))
-
-    def forget(self, names: list[str]) -> None:
-        """These ids are free again."""
-        for name in names:
-            del self.ids[name]
 
     def stateless_problem(self, event: Event) -> str:
         """What is out of order in a message of the stateless era."""
@@ -91,7 +94,8 @@ class _Connection:
         name = (event.frame or {}).get("id")
         if isinstance(name, bool) or not isinstance(name, (str, int)):
             return f"has the id {name!r}: neither string nor integer"
-        if repr(name) in self.ids:
+        owner = self.ids.get(repr(name))
+        if owner is not None and not self.is_free(owner, event):
             return f"uses the id {name!r} a second time"
         self.ids[repr(name)] = event
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from fuzzmcp.contract import Contract
 from fuzzmcp.faults import ANSWERS
 from fuzzmcp.interpret import interpret
 from fuzzmcp.script import OK
-from fuzzmcp.trace import Outcome, Run
+from fuzzmcp.trace import Event, Outcome, Run
 
 
 @dataclass(frozen=True)
@@ -134,14 +135,19 @@ def reaction(run: Run, serial: int, contract: Contract | None = None) -> str:
     request = next((e for e in run.requests if e.request == serial), None)
     if request is None:
         return "nothing"
-    following = [e for e in run.requests if e.call == request.call and e.method == request.method]
-    if any(e.request is not None and e.request > serial for e in following) and request.call is not None:
+    if request.call is not None and _was_sent_again(run, request):
         return "sent again"
     call = 0 if run.role == "agent" else request.call
     outcome = next((o for o in run.outcomes if o.call == call), None)
     if outcome is None:
         return "connecting failed" if not run.connected else "no call hit"
     return _words(outcome, contract or Contract())
+
+
+def _was_sent_again(run: Run, request: Event) -> bool:
+    """Looked for from the end: of thousands of requests, a client that goes on for ever sent most last of all."""
+    later = itertools.takewhile(lambda event: event is not request, reversed(run.requests))
+    return any(event.call == request.call and event.method == request.method for event in later)
 
 
 def _words(outcome: Outcome, contract: Contract) -> str:
