@@ -41,13 +41,15 @@ suite: $(VENV)/.ready
 promises: $(VENV)/.ready  ## search for every bug of the zoo, also for those that take long to find
 	$(BIN)/python -m pytest -n auto -m 'slow or not slow' tests/test_promises.py
 
+# Twice as many examples where a test does not say how many.
+LONG := --hypothesis-profile=long
 test-all:  ## the suite on every Python that is installed, with both majors of the SDK, and on the oldest versions
 	@for python in $(PYTHONS); do \
 	  name=$$($$python -c 'import platform; print(platform.python_version())' 2>/dev/null) || continue; \
 	  for sdk in $(SDKS); do \
 	    venv=.venv-$$name-mcp$$sdk; echo "== Python $$name, mcp $$sdk"; \
 	    test -x $$venv/bin/fuzzmcp || { $$python -m venv $$venv && $$venv/bin/python $(PIP) --editable '.[test,$(SDK_EXTRAS)]' mcp==$$sdk; } || exit 1; \
-	    $$venv/bin/python -m pytest -n auto || exit 1; \
+	    $$venv/bin/python -m pytest -n auto $(LONG) || exit 1; \
 	  done; done
 	@$(MAKE) --no-print-directory test-floor
 
@@ -55,7 +57,7 @@ FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich
 test-floor:
 	@echo "== oldest versions that pyproject allows"
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }
-	.venv-floor/bin/python -m pytest -n auto
+	.venv-floor/bin/python -m pytest -n auto $(LONG)
 
 # In parts: make bench-zoo BUGS=RetriesSpendCap,IgnoresRetryAfter SEEDS=5 PARTS=finds,peace CASES=2000
 BUGS ?=

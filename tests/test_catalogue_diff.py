@@ -260,7 +260,7 @@ def results(old: Tool, found: tuple[Difference, ...]) -> list[Json]:
 
 
 @given(changed())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_changes_that_drift_has_words_for_are_played_as_values_of_the_new_schema(pair: tuple[Json, Json]) -> None:
     old, new = unchecked(pair[0]), unchecked(pair[1])
     found = diff((old,), (new,))

@@ -15,9 +15,10 @@ from .clients import client, plain, retrying
 
 NAMES = list(CHECKS)
 TESTS = {
-    node.name: ast.get_source_segment(path.read_text("utf-8"), node) or ""
+    node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
     for path in sorted(Path(__file__).parent.glob("test_*.py"))
-    for node in ast.parse(path.read_text("utf-8")).body
+    for lines in [path.read_text("utf-8").splitlines()]
+    for node in ast.parse("\n".join(lines)).body
     if isinstance(node, ast.FunctionDef)
 }
 DESIGN = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,19 +105,28 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture
-def opened(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page at one width and in one scheme; whatever the browser has to complain about fails the test."""
-    width, scheme = getattr(request, "param", (400, "light"))
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+@pytest.fixture(scope="module")
+def tab(browser: Browser, address: str) -> tuple[Page, list[str]]:
+    """One tab for all tests, each of which loads the page anew, and whatever the browser has to complain about."""
+    page = browser.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: complaints.append(dialog.message))
     page.on("request", lambda asked: complaints.append(asked.url) if asked.url not in (address, "data:,") else None)
+    return page, complaints
+
+
+@pytest.fixture
+def opened(tab: tuple[Page, list[str]], address: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page at one width and in one scheme; a complaint of the browser fails the test."""
+    page, complaints = tab
+    complaints.clear()
+    width, scheme = getattr(request, "param", (400, "light"))
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
     page.goto(address)
     yield page
-    page.close()
     assert complaints == []
 
 
@@ -125,12 +134,12 @@ def _unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
 
 
-everywhere = pytest.mark.parametrize(
-    "opened", [(width, scheme) for width in WIDTHS for scheme in SCHEMES], indirect=True, ids=lambda p: f"{p[0]}-{p[1]}"
-)
+def at(widths: Sequence[int], schemes: Sequence[str]) -> pytest.MarkDecorator:
+    places = [(width, scheme) for width in widths for scheme in schemes]
+    return pytest.mark.parametrize("opened", places, indirect=True, ids=lambda place: f"{place[0]}-{place[1]}")
 
 
-@everywhere
+@at(WIDTHS, SCHEMES[:1])
 def test_the_page_never_scrolls_sideways(opened: Page) -> None:
     for _ in range(2):
         assert opened.evaluate("document.documentElement.scrollWidth") <= opened.viewport_size["width"]  # type: ignore[index]
@@ -143,19 +152,17 @@ def test_the_page_never_scrolls_sideways(opened: Page) -> None:
         _unfold(opened)
 
 
-@everywhere
+@at((WIDTHS[0], WIDTHS[-1]), SCHEMES)
 def test_every_text_is_large_enough_and_stands_out(opened: Page) -> None:
     _unfold(opened)
     assert opened.evaluate(COLOURS) == []
 
 
-def test_the_schemes_differ(browser: Browser, address: str) -> None:
+def test_the_schemes_differ(opened: Page) -> None:
     papers = []
     for scheme in SCHEMES:
-        page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
-        page.goto(address)
-        papers.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.close()
+        opened.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        papers.append(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert papers[0] != papers[1]
 
 

@@ -56,7 +56,7 @@ def test_every_fault_in_a_script_is_applicable(protocol: str) -> None:
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Script]:
-    return collect(scripts(tools=crm()), 1_200)
+    return collect(scripts(tools=crm()), 900)
 
 
 def test_every_fault_of_the_protocol_is_drawn(drawn: list[Script]) -> None:
