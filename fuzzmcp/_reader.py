@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from fuzzmcp.drift import Drift, DriftError, parse_drift
 from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, SECONDS_MAX, Fault
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, nearest
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS
 from fuzzmcp.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
+from fuzzmcp.spelling import nearest
 
 _BREAKS = ",+@*:"
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 
 _PACKAGE = "fuzzmcp.clients"
 
@@ -92,8 +92,7 @@ def why_missing(module: str, error: ImportError) -> str | None:
         return None
     adapter = next((row for row in ADAPTERS if row.module == name), None)
     if adapter is None:
-        guess = nearest(name, tuple(row.module for row in ADAPTERS))
-        return f"there is no adapter '{name}'" + (f"; did you mean '{guess}'?" if guess else "")
+        return f"there is no adapter '{name}'" + meant(name, (row.module for row in ADAPTERS))
     sdk = _installed("mcp")
     if not fits(sdk, adapter.sdk):
         return f"{adapter.framework}: needs mcp{adapter.sdk}, found {sdk}; {adapter.command}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from fuzzmcp._toml import TomlError, line_of, parsed
 from fuzzmcp.fault import TRANSPORTS, VERSIONS
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
 BACKENDS = ("asyncio", "trio")
@@ -213,8 +213,7 @@ def _unknown(name: str, kinds: Mapping[str, Kind], prefix: str) -> str:
         return f"unknown key; it belongs under [{prefix + '.' if prefix else ''}contract]"
     if kinds is _KEYS and name == "tool" and not prefix:
         return f"unknown key; in {OWN} the keys stand at the top, without [tool.fuzzmcp]"
-    guess = nearest(name, tuple(kinds))
-    return "unknown key" + (f"; did you mean '{guess}'?" if guess else f": one of {', '.join(kinds)}")
+    return "unknown key" + meant(name, kinds, f": one of {', '.join(kinds)}")
 
 
 # -- what the values may be -------------------------------------------------------------------------------------------
@@ -277,9 +276,7 @@ def _seconds(value: Any) -> float:
 def _one_of(what: str, known: tuple[str, ...]) -> Kind:
     def kind(value: Any) -> str:
         if value not in known:
-            guess = nearest(value, known) if isinstance(value, str) else None
-            hint = f"did you mean '{guess}'?" if guess else f"one of {', '.join(known)}"
-            raise ValueError(f"unknown {what} {_found(value)}; {hint}")
+            raise ValueError(f"unknown {what} {_found(value)}" + meant(value, known, f"; one of {', '.join(known)}"))
         return str(value)
 
     return kind

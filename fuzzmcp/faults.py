@@ -6,8 +6,6 @@ checks may conclude from it (`traits`). Rows stand simplest first: that is the o
 
 from __future__ import annotations
 
-import difflib
-
 from fuzzmcp.fault import (
     HANDSHAKE_VERSIONS,
     METHODS,
@@ -375,16 +373,6 @@ ANSWERS: dict[str, Fault] = {fault.name: fault for fault in _ANSWERS}
 EXTRAS: dict[str, Fault] = {fault.name: fault for fault in _EXTRAS}
 BY_NAME: dict[str, Fault] = ANSWERS | EXTRAS
 RANK: dict[str, int] = {fault.name: rank for rank, fault in enumerate(FAULTS)}
-
-
-def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:
-    """The known name that `word` most likely meant, or None.
-
-    >>> nearest("hnag", ["hang", "close"])
-    'hang'
-    """
-    matches = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return matches[0] if matches else None
 
 
 def why_inapplicable(name: str, method: str, version: str, transport: str = "memory") -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from fuzzmcp.adapters import why_missing
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 
 
 class TargetError(Exception):
@@ -160,8 +160,7 @@ def find(text: str, what: str = "client") -> Any:
     for part in attribute.split("."):
         if not hasattr(value, part):
             known = [name for name in vars(value) if not name.startswith("_")] if hasattr(value, "__dict__") else []
-            guess = nearest(part, known)
-            raise TargetError(f"{place} has no '{part}'" + (f"; did you mean '{guess}'?" if guess else ""))
+            raise TargetError(f"{place} has no '{part}'" + meant(part, known))
         value = getattr(value, part)
     return value
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fuzzmcp.drift import Drift
 from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault
-from fuzzmcp.faults import ANSWERS, EXTRAS, IN_SECONDS, RANK, RPC_CODES, nearest, why_inapplicable
+from fuzzmcp.faults import ANSWERS, EXTRAS, IN_SECONDS, RANK, RPC_CODES, why_inapplicable
 from fuzzmcp.script import Action, Value, When, action
+from fuzzmcp.spelling import meant
 from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool
 
@@ -79,8 +80,7 @@ def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | N
 def _known(what: str, words: Iterable[str], known: tuple[str, ...]) -> None:
     for word in words:
         if word not in known:
-            guess = nearest(word, known)
-            raise ValueError(f"unknown {what} '{word}'" + (f"; did you mean '{guess}'?" if guess else ""))
+            raise ValueError(f"unknown {what} '{word}'" + meant(word, known))
 
 
 def answer_kinds(

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault, era_of
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, RANK, nearest, why_inapplicable
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, RANK, why_inapplicable
 from fuzzmcp.script import Script, action
 
 TRAITS = {
@@ -78,8 +78,3 @@ def test_a_fault_is_applicable_where_its_row_says_so_and_nowhere_else(name: str)
         fits = method in fault.methods and version in fault.versions and transport in fault.transports
         assert (reason is None) == fits
         assert reason is None or name in reason
-
-
-@pytest.mark.parametrize(("typo", "meant"), [("hnag", "hang"), ("HANG", "hang"), ("drfit", "drift"), ("xyz", None)])
-def test_a_typo_leads_to_the_nearest_name(typo: str, meant: str | None) -> None:
-    assert nearest(typo, list(BY_NAME)) == meant

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fuzzmcp.drift import TYPES, Edit, canonical_json
 from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, Fault
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, nearest
+from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS
 from fuzzmcp.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
+from fuzzmcp.spelling import nearest
 from fuzzmcp.strategies import scripts
 
 SECONDS = st.one_of(

@@ -10,7 +10,7 @@ from typing import Any
 from fuzzmcp.checks import answers, endings, frames, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
 from fuzzmcp.contract import Contract
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 from fuzzmcp.trace import Run
 
 
@@ -110,8 +110,7 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
     found = tuple(names)
     for name in found:
         if name not in CHECKS:
-            guess = nearest(name, tuple(CHECKS))
-            raise ValueError(f"unknown check '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
+            raise ValueError(f"unknown check '{name}'" + meant(name, CHECKS))
     return found
 
 

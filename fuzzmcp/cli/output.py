@@ -36,8 +36,7 @@ def report_file(text: str, kinds: Sequence[str] = KINDS, what: str = "kind of re
     """
     kind, mark, file = text.partition("=")
     if kind not in kinds:
-        message = unknown(what, kind, kinds)
-        raise BadOption("--report", message + ("" if "did you mean" in message else f": one of {', '.join(kinds)}"))
+        raise BadOption("--report", unknown(what, kind, kinds, f": one of {', '.join(kinds)}"))
     if not mark or not file:
         raise BadOption("--report", f"expected {kind}=FILE, or {kind}=- for stdout")
     return Wanted(kind, file)

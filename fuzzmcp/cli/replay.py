@@ -12,7 +12,7 @@ from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
 from fuzzmcp.fault import METHODS
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import nearest
 
 
 @click.command()

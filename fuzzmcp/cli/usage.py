@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -14,8 +14,8 @@ from click.shell_completion import CompletionItem
 from fuzzmcp.allowed import Allowed
 from fuzzmcp.cli.completion import offered
 from fuzzmcp.config import seconds_of
-from fuzzmcp.faults import nearest
 from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
+from fuzzmcp.spelling import meant
 
 NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -28,14 +28,13 @@ class BadOption(click.UsageError):
         self.cause = cause
 
 
-def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    """The message for a name that nothing has, with the nearest one that something has.
+def unknown(what: str, name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The message for a name that nothing has, with the nearest one that something has, or else `otherwise`.
 
     >>> unknown("check", "spendcap", ("spend_cap", "survives"))
     "unknown check 'spendcap'; did you mean 'spend_cap'?"
     """
-    guess = nearest(name, tuple(known))
-    return f"unknown {what} '{name}'" + (f"; did you mean '{guess}'?" if guess else "")
+    return f"unknown {what} '{name}'" + meant(name, known, otherwise)
 
 
 class Commands(click.Group):
@@ -56,8 +55,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            guess = nearest(args[0], self.list_commands(ctx))
-            ctx.fail(f"no such command '{args[0]}'" + (f"; did you mean '{guess}'?" if guess else ""))
+            ctx.fail(f"no such command '{args[0]}'" + meant(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
 
@@ -94,8 +92,8 @@ def say(message: str) -> None:
 def _usage(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for parameter in error.ctx.command.params for name in parameter.opts]
-        guess = nearest(error.option_name, [name for name in known if name.startswith("--")])
-        return f"no such option '{error.option_name}'" + (f"; did you mean '{guess}'?" if guess else "")
+        hint = meant(error.option_name, (name for name in known if name.startswith("--")))
+        return f"no such option '{error.option_name}'{hint}"
     return error.format_message()
 
 
@@ -179,9 +177,8 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.known:
-            guess = nearest(str(value), self.known)
-            hint = f"did you mean '{guess}'?" if guess else f"one of {', '.join(self.known)}"
-            self.fail(f"unknown {self.name} '{value}'; {hint}", param, ctx)
+            hint = meant(value, self.known, f"; one of {', '.join(self.known)}")
+            self.fail(f"unknown {self.name} '{value}'{hint}", param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -16,8 +16,8 @@ from fuzzmcp.case import BACKENDS, Call, Case, CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
 from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.faults import nearest
 from fuzzmcp.script import Script, ScriptError
+from fuzzmcp.spelling import meant
 
 LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""
@@ -184,16 +184,13 @@ class _Reader:
     def known(self, within: str, data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
         for key in data:
             if key not in keys:
-                guess = nearest(key, keys)
-                hint = f"; did you mean '{guess}'?" if guess else f": expected {', '.join(keys)}"
+                hint = meant(key, keys, f": expected {', '.join(keys)}")
                 raise self.fail(f"{within}.{key}" if within else key, f"unknown key{hint}")
 
     def one_of(self, key: str, value: Any, known: tuple[Any, ...], what: str = "unknown") -> Any:
         if isinstance(value, bool) or not any(value == one and isinstance(value, type(one)) for one in known):
             shown = f"'{value}'"[:80] if isinstance(value, str) else repr(value)[:80]
-            guess = nearest(value, known) if isinstance(value, str) else None
-            hint = f"; did you mean '{guess}'?" if guess else f": expected {_listed(known)}"
-            raise self.fail(key, f"{what} {shown}{hint}")
+            raise self.fail(key, f"{what} {shown}{meant(value, known, f': expected {_listed(known)}')}")
         return value
 
     def string(self, key: str, value: Any) -> str:

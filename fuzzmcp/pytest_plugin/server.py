@@ -13,11 +13,11 @@ from fuzzmcp.case import Case, CaseError
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.faults import nearest
 from fuzzmcp.harness import drive
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.text import harmless
 from fuzzmcp.script import Script, ScriptError
+from fuzzmcp.spelling import meant
 from fuzzmcp.target import target_of
 from fuzzmcp.trace import Event, Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
@@ -189,8 +189,7 @@ def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
         raise TypeError(f"faults takes one script, as in '429,hang', found {', '.join(map(repr, arguments))}")
     for name in options:
         if name not in _KEYWORDS:
-            guess = nearest(name, _KEYWORDS)
-            raise TypeError(f"faults takes no '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
+            raise TypeError(f"faults takes no '{name}'" + meant(name, _KEYWORDS))
     script = arguments[0] if arguments else ""
     return script if isinstance(script, Script) else Script.parse(script)
 

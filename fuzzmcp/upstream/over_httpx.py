@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 from fuzzmcp.upstream.answers import Reply
 from fuzzmcp.upstream.server import Closed, Hopeless, TimedOut, Upstream
 
@@ -19,9 +19,7 @@ def transport(upstream: Upstream, library: str | ModuleType) -> Any:
     """The transport; see `Upstream.transport`."""
     name = library.__name__ if isinstance(library, ModuleType) else library
     if name not in LIBRARIES:
-        close = nearest(str(name), LIBRARIES)
-        meant = f"; did you mean '{close}'?" if close else ""
-        raise ValueError(f"library must be one of {', '.join(LIBRARIES)}, not {name!r}{meant}")
+        raise ValueError(f"library must be one of {', '.join(LIBRARIES)}, not {name!r}{meant(name, LIBRARIES)}")
     return _class_for(name)(upstream)
 
 

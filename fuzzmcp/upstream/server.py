@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from fuzzmcp.clock import LoopStalled
 from fuzzmcp.clock.places import Place
-from fuzzmcp.faults import nearest
 from fuzzmcp.script import OK, Action, Script, Step
+from fuzzmcp.spelling import meant
 from fuzzmcp.trace import Site
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
@@ -82,9 +82,7 @@ class Upstream:
 
     def __init__(self, script: str | Script = "", *, ok: Any = None, hints: Hints = "seconds") -> None:
         if hints not in HINTS:
-            close = nearest(str(hints), HINTS)
-            meant = f"; did you mean '{close}'?" if close else ""
-            raise ValueError(f"hints must be one of {', '.join(HINTS)}, not {hints!r}{meant}")
+            raise ValueError(f"hints must be one of {', '.join(HINTS)}, not {hints!r}{meant(hints, HINTS)}")
         self.script = script if isinstance(script, Script) else Script.parse(script)
         self._ok, self._hints = ok, hints
         self._requests: list[Exchange] = []

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 
 from fuzzmcp import __version__
-from fuzzmcp.faults import nearest
+from fuzzmcp.spelling import meant
 from history.driving import drive
 from history.environments import Ready, ready
 from history.page import page
@@ -38,8 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [name for name in options.pairs.split(",") if name] or list(BY_NAME)
     for name in names:
         if name not in BY_NAME:
-            guess = nearest(name, list(BY_NAME))
-            parser.error(f"no such pair: {name}" + (f"; did you mean {guess}?" if guess else ""))
+            parser.error(f"no such pair: '{name}'" + meant(name, BY_NAME))
     code = 0
     if not options.page:
         code = _run([BY_NAME[name] for name in names], range(1, options.seeds + 1), options.at_once)

@@ -110,7 +110,7 @@ def test_a_pair_is_really_driven_and_its_finding_is_its_smallest_case() -> None:
 def test_an_unknown_pair_is_refused_with_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         again.main(["--pairs", "mcp-log-freeze"])
-    assert "no such pair: mcp-log-freeze; did you mean mcp-log-freezes?" in capsys.readouterr().err
+    assert "no such pair: 'mcp-log-freeze'; did you mean 'mcp-log-freezes'?" in capsys.readouterr().err
 
 
 def test_what_cannot_be_installed_and_what_falls_over_are_halves_too(monkeypatch: pytest.MonkeyPatch) -> None:
