@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -211,6 +212,8 @@ async def watched(process: Any) -> list[Any]:
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and signals of POSIX")
 def test_a_real_child_looks_the_same_to_its_parent(backend: str) -> None:
     """The one test that starts a process, in real time: it has no clock to look at."""
+    if backend == "asyncio" and tuple(map(int, version("anyio").split(".")[:2])) < (4, 12):
+        pytest.skip("before 4.12 anyio lets asyncio's own errors through")
 
     async def real() -> list[Any]:
         return await watched(await anyio.open_process([sys.executable, "-c", CHILD], stderr=None))
