@@ -26,7 +26,7 @@ def test_its_command_runs_a_campaign(
     Path("pyproject.toml").write_text('[tool.fuzzmcp]\nclient = "fuzzmcp.examples.naive_agent:connect"\n')
     (command,) = [step["run"] for step in steps if "fuzzmcp campaign" in step.get("run", "")]
     program, *words = shlex.split(command)
-    result = invoke(*words, "--runs", "80", "--check", "spend_cap", "--no-canary")
+    result = invoke(*words, "--runs", "40", "--check", "spend_cap", "--no-canary")
     assert (program, result.exit_code) == ("fuzzmcp", 1)
     assert {path.name for path in Path().glob("fuzzmcp.*")} == {
         f"fuzzmcp.{e}" for e in ("json", "html", "xml", "sarif")

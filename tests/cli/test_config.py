@@ -43,7 +43,7 @@ def configured(text: str) -> None:
 @pytest.mark.usefixtures("project")
 def test_the_client_of_the_configuration_is_run_when_none_is_named() -> None:
     configured("")
-    result = invoke("run", "--runs", "80", "--seed", "1", "--check", "spend_cap")
+    result = invoke("run", "--runs", "40", "--seed", "1", "--check", "spend_cap")
     assert result.exit_code == 1, result.output
     assert "again fuzzmcp replay configured_client.py:connect 429cap\n" in result.stdout
 
@@ -54,7 +54,7 @@ def test_from_a_folder_below_it_is_named_as_one_would_name_it_there(
     configured("")
     (project / "below").mkdir()
     monkeypatch.chdir(project / "below")
-    result = invoke("run", "--runs", "80", "--seed", "1", "--check", "spend_cap")
+    result = invoke("run", "--runs", "40", "--seed", "1", "--check", "spend_cap")
     assert "again fuzzmcp replay ../configured_client.py:connect 429cap\n" in result.stdout
 
 
@@ -130,7 +130,7 @@ def test_protocol_backend_seed_calls_and_tools_come_from_the_configuration() -> 
 @pytest.mark.usefixtures("project")
 def test_a_replay_command_leaves_out_what_the_configuration_says_and_names_what_goes_before_it() -> None:
     configured("protocol = '2025-06-18'\n[tool.fuzzmcp.contract]\ndeadline = 50\n")
-    hunt = ("run", "--runs", "80", "--check", "spend_cap")
+    hunt = ("run", "--runs", "40", "--check", "spend_cap")
     again = "again fuzzmcp replay configured_client.py:connect 429cap"
     assert f"{again} --protocol 2025-06-18\n" in invoke(*hunt).stdout
     other = invoke(*hunt, "--protocol", "2025-11-25", "--deadline", "40")
@@ -143,7 +143,7 @@ def test_a_replay_command_leaves_out_what_the_configuration_says_and_names_what_
 @pytest.mark.usefixtures("project")
 def test_a_replay_command_spells_the_calls_where_the_configuration_names_others() -> None:
     configured("""calls = ['find_customer(query="x")', 'get_order(order_id="A1")']""")
-    hunt = ("run", "--runs", "150", "--check", "spend_cap")
+    hunt = ("run", "--runs", "60", "--check", "spend_cap")
     (again,) = [line for line in invoke(*hunt).stdout.splitlines() if line.startswith("again")]
     _, *words = shlex.split(again.removeprefix("again "))
     assert "--call" in words
