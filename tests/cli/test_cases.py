@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import ROOT, in_a_process, invoke
+from commands import invoke
 
 from fuzzmcp.api import case_of
 from fuzzmcp.case import Call
@@ -13,6 +13,7 @@ from fuzzmcp.corpus import SavedCase, read, save
 
 NAIVE = "fuzzmcp.examples.naive_agent:connect"
 CAREFUL = "fuzzmcp.examples.careful_agent:connect"
+pytest_plugins = ["pytester"]
 ECHO = [{"name": "echo", "inputSchema": {"type": "object"}}]
 
 
@@ -134,7 +135,11 @@ def test_prune_removes_what_is_fixed_and_nothing_else() -> None:
     assert [path.name for path in Path("regressions").iterdir()] == ["spend_cap-3f2a.toml"]
 
 
-def test_exported_tests_are_red_while_the_bug_lives_and_green_once_it_is_fixed(folder: Path) -> None:
+def test_exported_tests_are_red_while_the_bug_lives_and_green_once_it_is_fixed(
+    folder: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     calls = [Call("get_order", {"order_id": "A1", "note": None}), Call("get_order", {"order_id": "A2"}, at=0.0)]
     save("regressions", "survives-2", SavedCase("survives", case_of("429", calls=calls), 'it said "no"'))
     save("regressions", "wire_valid-3", SavedCase("wire_valid", case_of("429", tools=ECHO), "odd"))
@@ -144,19 +149,16 @@ def test_exported_tests_are_red_while_the_bug_lives_and_green_once_it_is_fixed(f
     assert (seen.exit_code, seen.output) == (0, f"fuzzmcp: wrote 4 tests to {out}\n")
     text = Path(out).read_text()
     assert invoke("export", NAIVE, "-o", out).output == f"fuzzmcp: {out} is up to date: 4 tests\n"
-    assert _pytest(folder) == (1, {"test_spend_cap_3f2a"})
+    assert _pytest(pytester) == (1, {"test_spend_cap_3f2a"})
     Path(out).write_text(text.replace("naive_agent", "careful_agent"))
-    assert _pytest(folder) == (0, set())
+    assert _pytest(pytester) == (0, set())
 
 
-def _pytest(folder: Path) -> tuple[int, set[str]]:
-    import subprocess
-    import sys
-
-    command = [sys.executable, "-m", "pytest", "-p", "no:fuzzmcp", "-p", "no:cacheprovider", "-q", "tests"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-    failed = {line.partition("::")[2].partition(" ")[0] for line in done.stdout.splitlines() if line[:6] == "FAILED"}
-    return done.returncode, failed
+def _pytest(pytester: pytest.Pytester) -> tuple[int, set[str]]:
+    """Run the tests of the working directory without any plugin: the exit code, and which failed."""
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-q", "tests")
+    failed = {line.partition("::")[2].partition(" ")[0] for line in done.outlines if line[:6] == "FAILED"}
+    return int(done.ret), failed
 
 
 def test_a_folder_of_saved_cases_that_is_not_there_is_an_error() -> None:
@@ -166,7 +168,6 @@ def test_a_folder_of_saved_cases_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize("command", ["minimize", "prune", "export", "replay"])
 def test_each_command_explains_itself(command: str) -> None:
-    seen = in_a_process(command, "--help")
-    assert seen.returncode == 0
+    seen = invoke(command, "--help")
+    assert seen.exit_code == 0
     assert "[CLIENT]" in seen.stdout
-    assert ROOT.is_dir()
