@@ -219,6 +219,11 @@ def get_order({order_id}: str) -> Order:
     "One order."
     raise NotImplementedError
 
+@server.tool()
+def count_orders(status: str) -> int:
+    "What no release changes."
+    raise NotImplementedError
+
 server.run()
 """
 
@@ -230,16 +235,16 @@ def test_a_server_written_with_the_sdk_is_seen_to_change(tmp_path: Path) -> None
         source = SHOP.format(library=library, order_id=order_id, price=price, status=status)
         return sys.executable, written(tmp_path, "shop", source)
 
-    before = server("order_id", "float", "str")
     saved = tmp_path / "tools.json"
-    saved.write_text(invoke("tools", "--", *before).stdout)
-    assert invoke("tools", "--diff", str(saved), "--", *before).exit_code == 0
+    saved.write_text(invoke("tools", "--", *server("order_id", "float", "str")).stdout)
     result = invoke("tools", "--diff", str(saved), "--", *server("orderId", "str", "str | None"))
     assert result.exit_code == 1, result.output
-    assert [line.partition("   ")[0] for line in result.stdout.splitlines()[:4]] == [
+    assert [line.partition("   ")[0] for line in result.stdout.splitlines()[:5]] == [
         "get_order: arguments: order_id>orderId",
         "get_order: lines/0/price:string",
         "get_order: order_id>orderId",
         "get_order: status=null",
+        "",
     ]
     assert "drift(lines/0/price:string;order_id>orderId;status=null)" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith(f"4 differences from {saved} · 1 tool · ")

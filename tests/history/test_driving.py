@@ -98,7 +98,7 @@ def test_a_search_that_breaks_keeps_those_before_it() -> None:
 
 
 def test_a_pair_is_really_driven_and_its_finding_is_its_smallest_case() -> None:
-    pair = replace(BY_NAME["mcp-close-unnoticed"], client="session:connect", check="valid_accepted", runs=80)
+    pair = replace(BY_NAME["mcp-close-unnoticed"], client="session:connect", check="valid_accepted", runs=30)
     pair = replace(pair, script="list:rpc(-32603)")
     half = drive(pair, Path(sys.executable), [1])
     assert half.failure is None

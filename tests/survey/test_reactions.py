@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import product
@@ -19,8 +17,7 @@ from fuzzmcp.examples.sdk_client import connect as sdk
 from fuzzmcp.fault import METHODS, TRANSPORTS, VERSIONS
 from fuzzmcp.faults import why_inapplicable
 from fuzzmcp.script import Script
-from survey.driving import REACTIONS
-from survey.reactions import FAULTS, reaction, versions
+from survey.reactions import FAULTS, main, reaction, versions
 
 SCRIPTS = [script for group in FAULTS.values() for script in group]
 
@@ -136,10 +133,9 @@ def test_what_is_not_installed_has_no_version() -> None:
     assert list(versions(["mcp", "no-such-package"])) == ["mcp"]
 
 
-def test_the_program_prints_a_line_for_the_versions_and_one_for_each_script() -> None:
-    command = [sys.executable, str(REACTIONS), "fuzzmcp.examples.sdk_client:connect", "--packages", "anyio"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    head, *lines = map(json.loads, done.stdout.splitlines())
+def test_the_program_prints_a_line_for_the_versions_and_one_for_each_script(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzzmcp.examples.sdk_client:connect", "--packages", "anyio"]) == 0
+    head, *lines = map(json.loads, capfd.readouterr().out.splitlines())
     assert {"mcp", "fuzzmcp", "anyio"} == set(head["packages"])
     assert [line["faults"] for line in lines] == SCRIPTS
     assert all(line["status"] != "not run" for line in lines)
