@@ -144,14 +144,6 @@ def test_the_json_report_has_every_key_of_the_format(hunt: tuple[Result, dict[st
     assert report["faults"]["429cap"]["reactions"]["sent again"] > 0
 
 
-def test_the_same_seed_gives_the_same_json_but_for_the_seconds(
-    hunt: tuple[Result, dict[str, Any]], process: tuple[subprocess.CompletedProcess[str], Path]
-) -> None:
-    _, report = hunt
-    again = json.loads((process[1] / "again.json").read_text())
-    assert again | {"seconds": 0} == report | {"seconds": 0}
-
-
 def test_the_replay_command_of_every_finding_shows_its_violation_again(hunt: tuple[Result, dict[str, Any]]) -> None:
     result, report = hunt
     assert report["findings"]
@@ -191,6 +183,23 @@ def test_a_client_that_prints_spoils_neither_the_json_on_stdout_nor_the_folder(
     assert json.loads(result.stdout)["version"] == 1
     assert all(word in result.stderr for word in ("IMPORTED", "CONNECTED", "RAW", "seed 0"))
     assert [path.name for path in (folder / "work").iterdir()] == ["noisy_client.py"]
+
+
+def test_no_folder_of_hypothesis_is_left_where_it_is_started(
+    process: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    result, folder = process
+    codes = [line.split()[-1] for line in result.stderr.splitlines() if line.startswith("exit code")]
+    assert codes == ["0", "0", "0", "1"], result.stderr
+    assert [path.name for path in (folder / "work").iterdir()] == ["noisy_client.py"]
+
+
+def test_the_same_seed_gives_the_same_json_but_for_the_seconds(
+    hunt: tuple[Result, dict[str, Any]], process: tuple[subprocess.CompletedProcess[str], Path]
+) -> None:
+    _, report = hunt
+    again = json.loads((process[1] / "again.json").read_text())
+    assert again | {"seconds": 0} == report | {"seconds": 0}
 
 
 def test_what_a_client_prints_is_swallowed_unless_asked_for(tmp_path: Path) -> None:
@@ -373,12 +382,3 @@ def test_nothing_is_saved_when_nothing_is_found_or_nobody_wants_it(
     assert found.exit_code == 1, "what is found is not saved"
     invoke("run", client, "--runs", "5", "--check", "never_blocks", "--save", "found")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_no_folder_of_hypothesis_is_left_where_it_is_started(
-    process: tuple[subprocess.CompletedProcess[str], Path],
-) -> None:
-    result, folder = process
-    codes = [line.split()[-1] for line in result.stderr.splitlines() if line.startswith("exit code")]
-    assert codes == ["0", "0", "0", "1"], result.stderr
-    assert [path.name for path in (folder / "work").iterdir()] == ["noisy_client.py"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from commands import NAIVE, ROOT, in_a_process, invoke
+from commands import NAIVE, ROOT, invoke
 from report.samples import finding_of, report_with
 
 from fuzzmcp.cli import main
@@ -125,12 +126,18 @@ def test_other_forms_are_written_to_files_and_nothing_is_shown(file: Path, repor
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*kinds, "report.json"])
 
 
-def test_one_form_may_go_to_stdout(file: Path) -> None:
+def test_one_form_may_go_to_stdout(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = ElementTree.fromstring(invoke("report", str(file), "--junit", "-").stdout)
     assert root.tag == "testsuites"
-    result = in_a_process("report", str(file), "--html", "-", PYTHONIOENCODING="ascii")
-    assert result.stdout.startswith("<!doctype html>")
-    assert result.stderr == ""
+    with pytest.MonkeyPatch.context() as patch, open(1, "w", encoding="ascii", closefd=False) as stdout:
+        for name in ("stdout", "__stdout__"):
+            patch.setattr(sys, name, stdout)
+        with pytest.raises(SystemExit, match="0"):
+            main(["report", str(file), "--html", "-"])
+    printed = capfd.readouterr()
+    assert printed.out.startswith("<!doctype html>")
+    assert printed.out.rstrip().endswith("</html>")
+    assert printed.err == ""
 
 
 def test_a_report_may_come_from_stdin(report: Report) -> None:

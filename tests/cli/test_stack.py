@@ -51,7 +51,7 @@ def test_all_shows_every_fault_in_full(stacked: str) -> None:
 
 
 def test_the_mix_of_layers_that_retry_different_faults_is_printed_with_its_script(stacked: str) -> None:
-    told = lines(invoke("stack", f"{stacked}:different", "--fault", "429", "--fault", "529").stdout)
+    told = lines(invoke("stack", f"{stacked}:different", "--fault", "429", "--fault", "529", "--runs", "100").stdout)
     assert "FAULTS=429*2,529,429*2,529,429*2,529,429*3" in told
     assert "12 = 4 × 3" in told
 
