@@ -1,4 +1,4 @@
-"""Driving one version: with a fake environment, and once with this one."""
+"""Driving one version: with a fake environment, and once with this one, whose search is in this process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from commands import invoke
 from installing import Done
 
 from fuzzmcp import Contract, case_of
 from fuzzmcp.report.model import Subject, report_of
 from fuzzmcp.search.result import Exposure, Result
 from history import again
-from history.driving import drive
+from history.driving import drive, run
 from history.pairs import BY_NAME, Pair
 from history.results import Half
 from history.samples import PAIR
@@ -97,10 +98,18 @@ def test_a_search_that_breaks_keeps_those_before_it() -> None:
     assert [search.seed for search in half.searches] == [1]
 
 
+def searched_here(command: Sequence[str]) -> Done:
+    """Runs a command as `drive` does by itself, but a search in this process."""
+    if list(command[1:4]) != ["-m", "fuzzmcp", "run"]:
+        return run(command)
+    result = invoke(*command[3:])
+    return Done(result.exit_code, result.output)
+
+
 def test_a_pair_is_really_driven_and_its_finding_is_its_smallest_case() -> None:
     pair = replace(BY_NAME["mcp-close-unnoticed"], client="session:connect", check="valid_accepted", runs=30)
     pair = replace(pair, script="list:rpc(-32603)")
-    half = drive(pair, Path(sys.executable), [1])
+    half = drive(pair, Path(sys.executable), [1], searched_here)
     assert half.failure is None
     assert half.replayed == "violated"
     assert half.found(pair) == 1

@@ -1,17 +1,22 @@
-"""Driving a row: once for real in this environment, and then with programs that stand for an environment's Python."""
+"""Driving a row: once for real in this environment, and then with programs that stand for an environment's Python.
+
+The search of the real one is in this process: the reactions are a process of their own, as are all the programs.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from commands import invoke
 from report.samples import finding_of, report_with
 
 from fuzzmcp.adapters import Adapter
 from fuzzmcp.checks import CHECKS
 from survey import driving
-from survey.driving import Budget, Processes, survey
+from survey.driving import Budget, Ended, Processes, survey
 from survey.reactions import FAULTS
 from survey.results import Result
 from survey.rows import MCP2, Row
@@ -53,9 +58,21 @@ def surveyed(report: Path, search: str, scripts: list[str] = SCRIPTS, reactions:
     return survey(ROW, program, Budget(5, 1, **budget), DAY, Processes())
 
 
+class SearchedHere(Processes):
+    """Runs a search in this process."""
+
+    def run(self, command: Sequence[str], folder: Path, seconds: float) -> Ended:
+        if list(command[1:4]) != ["-m", "fuzzmcp", "run"]:
+            return super().run(command, folder, seconds)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            result = invoke(*command[3:])
+        return Ended(result.exit_code, result.stdout, result.stderr)
+
+
 def test_a_row_comes_home_with_versions_checks_findings_and_reactions() -> None:
     row = Row("sdk", Adapter("sdk_session", "The SDK"), MCP2)
-    result = survey(row, Path(sys.executable), Budget(runs=5, seed=3), DAY, Processes())
+    result = survey(row, Path(sys.executable), Budget(runs=5, seed=3), DAY, SearchedHere())
     assert result.failure is None, result.failure
     assert (result.row, result.date, result.seed, result.runs) == ("sdk", DAY, 3, 5)
     assert {"mcp", "fuzzmcp"} == set(result.packages)
