@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from few import few_examples
 
 import fuzzmcp
 
@@ -35,10 +35,8 @@ MODULES = sorted(set(modules()))
 @pytest.fixture(scope="module", autouse=True)
 def _few_examples() -> Iterator[None]:
     """That the examples run is what counts here; what their properties say has tests with all examples elsewhere."""
-    settings.register_profile("docstrings", settings.get_profile("fuzzmcp"), max_examples=10)
-    settings.load_profile("docstrings")
-    yield
-    settings.load_profile("fuzzmcp")
+    with few_examples():
+        yield
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT
+from few import few_examples
 
 import fuzzmcp.cli.job
 import fuzzmcp.corpus
@@ -544,10 +545,9 @@ async def test_floods(fake_server):
     "code", re.findall(r"^```py\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
 )
 def test_the_tests_in_the_readme_pass(pytester: pytest.Pytester, code: str) -> None:
-    profile = "import hypothesis\nhypothesis.settings.register_profile('few', max_examples=10)\n"
-    write("tests/conftest.py", profile + "hypothesis.settings.load_profile('few')\n")
     write("tests/test_plain.py", code)
-    result = run(pytester, "tests", "-W", "error")
+    with few_examples():
+        result = run(pytester, "tests", "-W", "error")
     result.assert_outcomes(passed=len(re.findall(r"^(?:async )?def test_|^test_\w+ = ", code, re.M)))
 
 
