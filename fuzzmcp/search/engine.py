@@ -163,7 +163,7 @@ class Search:
 
     def _follow_up(self) -> None:
         """What was seen by the way, while something else shrank, and never had its turn before the budget was spent."""
-        for (check, _), case in self._glimpsed.items():
+        for (check, _), case in list(self._glimpsed.items()):  # to shrink one shows others
             if check not in self._aside and not self._enough:
                 with contextlib.suppress(StopSearch):
                     self._minimal(check, case)
