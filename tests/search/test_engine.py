@@ -30,7 +30,7 @@ def scripts(result):
 @pytest.fixture(scope="module")
 def naive():
     """What a short search finds in the naive agent."""
-    return search(naive_agent.connect, 450, seed=1, phases=("calibrate", "sweep")).run()
+    return search(naive_agent.connect, 180, seed=1, phases=("calibrate", "sweep")).run()
 
 
 def test_the_canary_is_found(naive):
@@ -68,7 +68,7 @@ def test_no_two_findings_have_the_same_name(naive):
 
 
 def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
-    result = search(careful_agent.connect, 450, seed=2).run()
+    result = search(careful_agent.connect, 220, seed=2).run()
     assert result.findings == []
     checks, _ = result.tally.as_json()
     assert [name for name in CHECKS if not checks[name]["held"]] == []
@@ -76,7 +76,7 @@ def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
 
 def test_the_same_seed_brings_the_same_findings_and_counts():
     def result():
-        found = search(naive_agent.connect, 60, seed=7, phases=("fuzz",)).run()
+        found = search(naive_agent.connect, 20, seed=7, phases=("fuzz",)).run()
         assert len(found.findings) > 2
         return scripts(found), found.runs, json.dumps(found.tally.as_json())
 
@@ -85,7 +85,7 @@ def test_the_same_seed_brings_the_same_findings_and_counts():
 
 def test_another_seed_draws_other_cases():
     tallies = {
-        json.dumps(search(careful_agent.connect, 60, seed=n, phases=("fuzz",)).run().tally.as_json()) for n in (1, 2)
+        json.dumps(search(careful_agent.connect, 15, seed=n, phases=("fuzz",)).run().tally.as_json()) for n in (1, 2)
     }
     assert len(tallies) == 2
 
@@ -101,13 +101,13 @@ def test_calibration_learns_when_the_client_gives_up():
 
 
 def test_only_the_checks_that_were_asked_for_accuse():
-    result = search(naive_agent.connect, 200, checks=["spend_cap"], phases=("sweep",)).run()
+    result = search(naive_agent.connect, 40, checks=["spend_cap"], phases=("sweep",)).run()
     assert {finding.check for finding in result.findings} == {"spend_cap"}
 
 
 def test_the_budget_of_runs_is_kept_but_for_a_violation_in_work():
-    result = search(naive_agent.connect, 100, seed=1).run()
-    assert 100 <= result.runs <= 300
+    result = search(naive_agent.connect, 30, seed=1).run()
+    assert 30 <= result.runs <= 230
 
 
 def test_a_client_that_cannot_connect_cannot_be_run():
@@ -145,7 +145,7 @@ def test_a_client_that_raises_what_ends_programs_is_a_finding(error):
 
             yield call_tool
 
-    result = search(rash, 150, checks=["expected_errors"]).run()
+    result = search(rash, 40, checks=["expected_errors"], phases=("sweep",)).run()
     assert {finding.check for finding in result.findings} == {"expected_errors"}
     assert any(error.__name__ in finding.violation.message for finding in result.findings)
 
@@ -198,7 +198,7 @@ def test_an_interrupt_while_a_violation_shrinks_still_reports_it(monkeypatch):
 
 
 def test_a_search_ends_with_the_finding_that_was_asked_for_and_tells_when_it_was_exposed(naive):
-    cut = search(naive_agent.connect, 450, seed=1, until=lambda finding: finding.check == "spend_cap").run()
+    cut = search(naive_agent.connect, 180, seed=1, until=lambda finding: finding.check == "spend_cap").run()
     assert "spend_cap" in {finding.check for finding in cut.findings}
     assert 0 < cut.exposed["spend_cap"].runs <= cut.runs < naive.runs
     for met in (cut, naive):
@@ -225,8 +225,7 @@ async def two_mistakes(server: Any) -> AsyncIterator[Any]:
 
 
 def test_another_type_of_exception_is_another_finding() -> None:
-    search = Search(target_of(two_mistakes), case_of(), seed=1, budget=Budget(150), checks=["expected_errors"])
-    findings = search.run().findings
+    findings = search(two_mistakes, 40, seed=1, checks=["expected_errors"], phases=("sweep",)).run().findings
     told = {finding.violation.exception: str(finding.case.script) for finding in findings}
     assert set(told) == {"UnboundLocalError", "KeyError"}
     assert all(finding.minimal for finding in findings)

@@ -80,14 +80,14 @@ def test_a_search_killed_while_it_shrinks_loses_nothing(phase: str) -> None:
 
 def test_a_search_that_ends_leaves_nothing() -> None:
     database = InMemoryExampleDatabase()
-    assert len(search(database, seed=1).run().findings) == 1
+    assert len(search(database, seed=1, runs=60).run().findings) == 1
     assert list(database.fetch(_KEY)) == []
 
 
-def search(database: Any, seed: int, **options: Any) -> Search:
-    target = target_of(naive_agent.connect)
+def search(database: Any, seed: int, runs: int = 300, **options: Any) -> Search:
+    target, budget = target_of(naive_agent.connect), Budget(runs)
     return Search(
-        target, case_of(), Contract(), seed=seed, budget=Budget(300), checks=["spend_cap"], database=database, **options
+        target, case_of(), Contract(), seed=seed, budget=budget, checks=["spend_cap"], database=database, **options
     )
 
 
