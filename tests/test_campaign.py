@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from fuzzmcp.search.opening import CannotRun
 from fuzzmcp.target import target_of
 
 CHECKS = ("spend_cap", "retry_after", "drift_caught")
+FEW = Budget(20)
+"""Enough for the saved cases, which come first."""
 
 
 def plan(client: Any = naive_agent.connect, **changes: Any) -> Plan:
@@ -30,42 +33,58 @@ def names(folder: Path) -> list[str]:
     return [path.stem.partition("-")[0] for path in case_files([folder])]
 
 
-def test_what_is_found_is_saved_before_it_is_told(tmp_path: Path) -> None:
-    told: list[tuple[str, str]] = []
+@dataclasses.dataclass(frozen=True)
+class First:
+    """A first campaign: where it saved what it found, how it ended, and each finding as it was told and as saved."""
+
+    folder: Path
+    outcome: campaign.Outcome
+    told: list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> First:
+    folder, told = tmp_path_factory.mktemp("first"), []
     outcome = run_campaign(
-        plan(folder=tmp_path), on_finding=lambda finding, path: told.append((finding.name, read(path).name))
+        plan(folder=folder), on_finding=lambda finding, path: told.append((finding.name, read(path).name))
     )
-    assert names(tmp_path) == ["drift_caught", "retry_after", "spend_cap"]
-    assert {first for first, _ in told} == {finding.name for finding in outcome.result.findings}
-    assert all(first == second for first, second in told)
-    assert {path.stem for path in outcome.files.values()} == set(outcome.unexpected)
+    return First(folder, outcome, told)
 
 
-def test_the_next_campaign_knows_them_and_finds_nothing_new(tmp_path: Path) -> None:
-    run_campaign(plan(folder=tmp_path))
-    again = run_campaign(plan(folder=tmp_path, seed=2))
+@pytest.fixture
+def saved(first: First, tmp_path: Path) -> Path:
+    """A folder with what a first campaign saved."""
+    return Path(shutil.copytree(first.folder, tmp_path / "saved"))
+
+
+def test_what_is_found_is_saved_before_it_is_told(first: First) -> None:
+    assert names(first.folder) == ["drift_caught", "retry_after", "spend_cap"]
+    assert {name for name, _ in first.told} == {finding.name for finding in first.outcome.result.findings}
+    assert all(name == saved for name, saved in first.told)
+    assert {path.stem for path in first.outcome.files.values()} == set(first.outcome.unexpected)
+
+
+def test_the_next_campaign_knows_them_and_finds_nothing_new(saved: Path) -> None:
+    again = run_campaign(plan(folder=saved, seed=2))
     assert again.result.findings == []
     assert [seen.status for seen in again.replays] == ["still fails"] * 3
     assert sorted(again.result.known) == [0, 1, 2]
     assert again.unexpected == tuple(seen.saved.name for seen in again.replays)
 
 
-def test_the_baseline_may_fail(tmp_path: Path) -> None:
-    run_campaign(plan(folder=tmp_path))
-    again = run_campaign(plan(folder=tmp_path, baseline=tmp_path))
+def test_the_baseline_may_fail(saved: Path) -> None:
+    again = run_campaign(plan(folder=saved, baseline=saved, budget=FEW))
     assert (again.unexpected, again.stale) == ((), ())
 
 
-def test_what_is_not_in_the_baseline_is_still_a_failure(tmp_path: Path) -> None:
-    run_campaign(plan(folder=tmp_path))
-    (old,) = [path for path in case_files([tmp_path]) if path.stem.startswith("spend_cap")]
-    again = run_campaign(plan(folder=tmp_path, baseline=old))
+def test_what_is_not_in_the_baseline_is_still_a_failure(saved: Path) -> None:
+    (old,) = [path for path in case_files([saved]) if path.stem.startswith("spend_cap")]
+    again = run_campaign(plan(folder=saved, baseline=old, budget=FEW))
     assert sorted(name.partition("-")[0] for name in again.unexpected) == ["drift_caught", "retry_after"]
 
 
-def test_saved_cases_that_fail_no_more_are_stale(tmp_path: Path) -> None:
-    run_campaign(plan(folder=tmp_path))
-    mended = run_campaign(plan(careful_agent.connect, folder=tmp_path, baseline=tmp_path))
+def test_saved_cases_that_fail_no_more_are_stale(saved: Path) -> None:
+    mended = run_campaign(plan(careful_agent.connect, folder=saved, baseline=saved, budget=FEW))
     assert (mended.unexpected, mended.result.findings) == ((), [])
     assert sorted(name.partition("-")[0] for name in mended.stale) == ["drift_caught", "retry_after", "spend_cap"]
 
@@ -120,11 +139,22 @@ def test_the_canary_is_found_with_any_catalogue_loop_and_protocol(backend: str, 
     look_for_canary(case_of(backend=backend, tools=tools, protocol=protocol), seed=3)
 
 
+CANARY_IS_FOUND = 40
+"""Runs within which the canary is found where nothing is wrong."""
+
+
+def test_the_canary_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, the canary dies in vain in the tests below."""
+    monkeypatch.setattr(campaign, "CANARY_RUNS", CANARY_IS_FOUND)
+    look_for_canary(case_of(), seed=1)
+
+
 def test_a_dead_check_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> None:
     from fuzzmcp.checks import CHECKS, HELD
 
     dead = dataclasses.replace(CHECKS["spend_cap"], judge=lambda facts, contract: HELD)
     monkeypatch.setitem(CHECKS, "spend_cap", dead)
+    monkeypatch.setattr(campaign, "CANARY_RUNS", CANARY_IS_FOUND)
     with pytest.raises(CanaryMissed, match="a planted bug was not found in"):
         run_campaign(plan(canary=True))
 
@@ -133,6 +163,7 @@ def test_a_dead_fault_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> 
     from fuzzmcp.server import answers
 
     monkeypatch.setattr(answers, "build", _always_ok(answers.build))
+    monkeypatch.setattr(campaign, "CANARY_RUNS", CANARY_IS_FOUND)
     with pytest.raises(CanaryMissed):
         look_for_canary(case_of(), seed=1)
 
