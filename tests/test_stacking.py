@@ -265,7 +265,7 @@ def test_every_transient_fault_is_kept_up_for_ever() -> None:
     assert (found.worst, found.mix, found.tried) == (found.singles[0], None, 0)
 
 
-def test_the_worst_mix_of_layers_that_retry_different_faults_is_found_within_2000_runs() -> None:
+def test_the_worst_mix_of_layers_that_retry_different_faults_is_found_within_100_runs() -> None:
     runs = 0
     different = looping(4, looping(3, ask, only="rate"), only="overloaded")
     target = target_of(client(different))
@@ -275,25 +275,25 @@ def test_the_worst_mix_of_layers_that_retry_different_faults_is_found_within_200
         runs += 1
         return seen(drive(case_of(script), target))
 
-    found = explore(counted, tuple(map(endless, ("429", "529", "504"))), runs=1_900)
+    found = explore(counted, tuple(map(endless, ("429", "529", "504"))), runs=90)
     assert [one.requests for one in found.singles][:2] == [3, 4]
     assert found.mix is not None
     assert found.mix.requests == 12
     assert str(found.mix.script) == "429*2,529,429*2,529,429*2,529,429*3"
-    assert runs <= 2_000
+    assert runs <= 100
     assert drive(case_of(found.mix.script), target) is not None, "the script alone repeats it"
     assert seen(drive(case_of(found.mix.script), target)).requests == 12
 
 
 def test_a_mix_that_costs_no_more_than_a_single_fault_is_not_told() -> None:
-    found = explored(looping(4, looping(3, ask)), ("429", "529"), runs=40)
+    found = explored(looping(2, looping(2, ask)), ("429", "529"), runs=20)
     assert found.mix is None
     assert found.tried > 10
 
 
 def test_the_same_seed_tries_the_same_mixes() -> None:
-    different = looping(4, looping(3, ask, only="rate"), only="overloaded")
-    one, other = (explored(different, ("429", "529"), runs=60) for _ in range(2))
+    different = looping(2, looping(2, ask, only="rate"), only="overloaded")
+    one, other = (explored(different, ("429", "529"), runs=20) for _ in range(2))
     assert (one.mix, one.tried) == (other.mix, other.tried)
 
 
