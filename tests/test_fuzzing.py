@@ -21,13 +21,13 @@ from fuzzmcp.search.opening import CannotRun
 from fuzzmcp.target import TargetError
 
 CAPS = ["429cap"]
-FEW = settings(max_examples=30, phases=(Phase.generate, Phase.shrink), print_blob=False)
+FEW = settings(max_examples=20, phases=(Phase.generate, Phase.shrink), print_blob=False)
 
-test_a_careful_client = settings(max_examples=15)(fuzzmcp.fuzz(careful_agent.connect))
+test_a_careful_client = settings(max_examples=10)(fuzzmcp.fuzz(careful_agent.connect))
 
 
 class TestAsAnAttribute:
-    test_a_careful_client_on_trio = settings(max_examples=8)(fuzzmcp.fuzz(careful_agent.connect, backend="trio"))
+    test_a_careful_client_on_trio = settings(max_examples=5)(fuzzmcp.fuzz(careful_agent.connect, backend="trio"))
 
 
 def failures(test: Any) -> list[BaseException]:
@@ -54,13 +54,13 @@ def test_a_failure_is_the_shrunk_case_with_the_command_that_replays_it(monkeypat
 def test_each_check_shrinks_by_itself() -> None:
     two = ["spend_cap", "no_pointless_retry"]
     found = failures(
-        settings(FEW, max_examples=60)(fuzz(naive_agent.connect, checks=two, vocabulary=["429cap", "error"]))
+        settings(FEW, max_examples=30)(fuzz(naive_agent.connect, checks=two, vocabulary=["429cap", "error"]))
     )
     scripts = {error.check: str(error).partition("FAULTS=")[2].split()[0] for error in found}  # type: ignore[attr-defined]
     assert scripts == {"spend_cap": "429cap", "no_pointless_retry": "error"}
 
 
-@pytest.mark.parametrize("examples", [3, 9])
+@pytest.mark.parametrize("examples", [2, 5])
 def test_the_settings_of_the_user_hold(examples: int) -> None:
     runs = []
 
