@@ -54,7 +54,7 @@ def test_a_failure_is_the_shrunk_case_with_the_command_that_replays_it(monkeypat
 def test_each_check_shrinks_by_itself() -> None:
     two = ["spend_cap", "no_pointless_retry"]
     found = failures(
-        settings(FEW, max_examples=30)(fuzz(naive_agent.connect, checks=two, vocabulary=["429cap", "error"]))
+        settings(FEW, max_examples=60)(fuzz(naive_agent.connect, checks=two, vocabulary=["429cap", "error"]))
     )
     scripts = {error.check: str(error).partition("FAULTS=")[2].split()[0] for error in found}  # type: ignore[attr-defined]
     assert scripts == {"spend_cap": "429cap", "no_pointless_retry": "error"}

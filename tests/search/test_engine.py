@@ -23,6 +23,13 @@ def search(client, runs, **options):
     return Search(target_of(client), case_of(), contract_of(client), budget=Budget(runs=runs), **options)
 
 
+LATE_IN_A_SEARCH = [
+    ("unsafe_retry", case_of("hang", calls=['refund_order(order_id="A1", amount=20.5)'])),
+    ("isolation", case_of("hang", calls=['get_order(order_id="A1")@0', 'get_order(order_id="A2")@0'])),
+]
+"""Cases for the checks that a short search has nothing to ask of."""
+
+
 def scripts(result):
     return {(finding.check, str(finding.case.script)) for finding in result.findings}
 
@@ -68,7 +75,7 @@ def test_no_two_findings_have_the_same_name(naive):
 
 
 def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
-    result = search(careful_agent.connect, 220, seed=2).run()
+    result = search(careful_agent.connect, 220, seed=2, corpus=LATE_IN_A_SEARCH).run()
     assert result.findings == []
     checks, _ = result.tally.as_json()
     assert [name for name in CHECKS if not checks[name]["held"]] == []
@@ -76,7 +83,7 @@ def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
 
 def test_the_same_seed_brings_the_same_findings_and_counts():
     def result():
-        found = search(naive_agent.connect, 20, seed=7, phases=("fuzz",)).run()
+        found = search(naive_agent.connect, 40, seed=7, phases=("fuzz",)).run()
         assert len(found.findings) > 2
         return scripts(found), found.runs, json.dumps(found.tally.as_json())
 
