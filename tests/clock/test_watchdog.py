@@ -20,7 +20,7 @@ from .runs import HOUR, both, spin_until
 
 @both
 def test_a_loop_that_does_not_turn_is_interrupted_and_the_culprit_named(backend: str) -> None:
-    virtual = VirtualClock(backend, watchdog=0.2)
+    virtual = VirtualClock(backend, watchdog=0.1)
 
     def culprit() -> None:
         while True:
@@ -46,7 +46,7 @@ def test_reading_the_clock_in_a_loop_is_a_stall(backend: str) -> None:
             pass
 
     with pytest.raises(LoopStalled):
-        VirtualClock(backend, watchdog=0.2).run(main)
+        VirtualClock(backend, watchdog=0.05).run(main)
 
 
 @both
@@ -60,12 +60,12 @@ def test_a_stall_inside_a_task_group_comes_out_as_itself(backend: str) -> None:
             group.start_soon(spin)
 
     with pytest.raises(LoopStalled):
-        VirtualClock(backend, watchdog=0.2).run(main)
+        VirtualClock(backend, watchdog=0.05).run(main)
 
 
 @both
 def test_a_stall_that_is_caught_is_interrupted_again(backend: str) -> None:
-    virtual = VirtualClock(backend, watchdog=0.2)
+    virtual = VirtualClock(backend, watchdog=0.1)
     caught: list[BaseException] = []
 
     async def main() -> str:

@@ -20,7 +20,7 @@ from fuzzmcp.tools import crm
 
 
 @given(cases(crm()))
-@settings(suppress_health_check=list(HealthCheck), max_examples=50, deadline=None)
+@settings(suppress_health_check=list(HealthCheck))
 def test_a_case_is_kept_as_it_is(case: Case) -> None:
     database = InMemoryExampleDatabase()
     Pending(database, case_of()).add(case)

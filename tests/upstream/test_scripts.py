@@ -36,7 +36,6 @@ def fetched(script: Script, times: int, hints: Any) -> tuple[Happened, list[Any]
     return happened, happened.value
 
 
-@settings(max_examples=150)
 @given(scripts(methods=tuple(METHODS), max_steps=6), st.integers(0, 8), st.sampled_from(HINTS))
 def test_any_script_gives_an_answer_or_a_report(script: Script, times: int, hints: Any) -> None:
     happened, seen = fetched(script, times, hints)
@@ -59,7 +58,7 @@ def test_any_script_gives_an_answer_or_a_report(script: Script, times: int, hint
     assert list(happened.unreached) == left
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(scripts(methods=("call",), max_steps=6), st.sampled_from(HINTS))
 def test_the_same_script_gives_the_same_bytes(script: Script, hints: Any) -> None:
     first, again = fetched(script, 6, hints), fetched(script, 6, hints)
@@ -67,7 +66,6 @@ def test_the_same_script_gives_the_same_bytes(script: Script, hints: Any) -> Non
     assert first[0].lines() == again[0].lines()
 
 
-@settings(max_examples=100)
 @given(scripts(methods=("call",), max_steps=6), st.sampled_from(HINTS))
 def test_no_answer_comes_before_its_time_and_a_hint_is_what_the_header_says(script: Script, hints: Any) -> None:
     happened, seen = fetched(script, 6, hints)
