@@ -21,29 +21,39 @@ BUDGET = 2_000
 LATE = {
     "CancelsOnce",
     "CancelsSiblings",
+    "CancelsTheHandshake",
     "CancelsTheNewestRequest",
     "ChecksFirstItemsOnly",
     "ChecksFirstResultOnly",
     "ChecksKeysOnly",
     "ChecksTopLevelOnly",
     "ChecksTypesOnly",
+    "FollowsEveryCursor",
+    "ForgetsChangeWhileListing",
+    "ForgetsTheConnectionOfAFailedHandshake",
     "GivesUpAllForOne",
+    "HasNoPageLimit",
     "HasTwoPlaces",
     "HoldsALockWhileItWaits",
     "IgnoresClosedObjects",
     "IgnoresEnums",
     "IgnoresReferences",
     "KeepsOneResultForAll",
+    "LosesAllToOneBadTool",
     "NeverStopsRelisting",
     "ReadsNumbersFromText",
     "RepeatsRefundsAfterReconnecting",
     "RepeatsRefundsAfterTimeouts",
+    "RetriesListingForEver",
     "ServesTheLastResult",
+    "ShieldsListing",
     "TakesNullForAbsent",
     "TakesRepeatsForAnswers",
     "TakesTheNextResponse",
+    "WaitsForRefresh",
+    "WritesOffSilentServer",
 }
-"""Bugs that show after several hundred runs only: `make promises` searches for them as well."""
+"""Bugs that show after more than 200 runs only: `make promises` searches for them as well."""
 
 
 def searched_for(name: str) -> object:

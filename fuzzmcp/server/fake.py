@@ -292,9 +292,10 @@ class FakeServer:
             case "log":
                 yield from self._log(session, frame, extra)
             case "progress":
+                token, first = _token(frame), None if isinstance(extra.at, str) else seconds(extra.at)
                 for i in range(int(extra.value)):  # type: ignore[arg-type]
-                    at = extra.at if isinstance(extra.at, str) else seconds(extra.at) + i
-                    yield due(at, frame=wire.progress(_token(frame), i + 1), action=extra)
+                    at = extra.at if first is None else first + i
+                    yield due(at, frame=wire.progress(token, i + 1), action=extra)
             case "ping" | "sampling" | "elicit" | "roots":
                 self._asked_client += 1
                 request_id = f"server-{self._asked_client}"
@@ -352,11 +353,12 @@ class FakeServer:
 
     def _timed(self, delivery: Delivery, session: _Session, start: float) -> Delivery:
         """The delivery at its absolute time; one that waits for a cancellation keeps the time -1."""
-        at = delivery.at
+        at, kind, _, _, frame, line, action, answer, data = delivery
         if at >= 0:
-            at = start + at if delivery.kind == "cancel" else self.unblocked(start + at)
+            at = start + at if kind == "cancel" else self.unblocked(start + at)
             self._takes_effect(delivery, session, at)
-        return delivery._replace(at=at, connection=session.number, request=self._ticket.serial)
+        # `_replace` takes several times as long, and a script may ask for thousands.
+        return Delivery(at, kind, session.number, self._ticket.serial, frame, line, action, answer, data)
 
     def _takes_effect(self, delivery: Delivery, session: _Session, at: float) -> None:
         """What is different for later requests from this delivery on."""
@@ -367,7 +369,7 @@ class FakeServer:
 
     def unblocked(self, at: float) -> float:
         """The moment from `at` on at which the server next handles anything."""
-        for begin, end in sorted(self._blocks):
+        for begin, end in sorted(self._blocks) if self._blocks else ():
             if begin <= at < end:
                 at = end
         return at

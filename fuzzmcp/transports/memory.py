@@ -181,9 +181,9 @@ class MemoryWire:
 
     def unsent(self) -> tuple[str, ...]:
         """Parts of the script that were due later than the connection, or the run, lasted."""
-        found = [d for d in self._due.values() if d.action is not None]
+        parts = {(id(d.action), d.kind): d for d in self._due.values() if d.action is not None}  # of thousands, maybe
         ended = "the connection or the run had ended before it was due"
-        return tuple(f"{d.action}: {(d.kind == 'cancel' and self.uncancelled) or ended}" for d in found)
+        return tuple(f"{d.action}: {(d.kind == 'cancel' and self.uncancelled) or ended}" for d in parts.values())
 
     def dissolve(self) -> None:
         """The run is over: let go of what was recorded, for leftovers of the client may hold its streams for long."""
