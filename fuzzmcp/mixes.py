@@ -55,6 +55,8 @@ def worst_mix(
         from hypothesis import seed as seeded
         from hypothesis import strategies as st
 
+        from fuzzmcp._constants import none_of_this_process
+
     costs: dict[tuple[int, ...], Cost] = {}
     best: tuple[int, ...] = ()
     dull, patience = 0, max(_PATIENCE, runs // 10)
@@ -84,7 +86,7 @@ def worst_mix(
             best, dull = places, 0
         target(float(costs[places][0]), label="requests of one call")
 
-    with suppress(_Enough):
+    with suppress(_Enough), none_of_this_process():
         mixes()
     tried = len(costs)
     best, most = _climbed(lambda places: cost(script(places, endless=True)), best, costs[best], kinds)

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
+from fuzzmcp._constants import none_of_this_process
 from fuzzmcp._guards import elders_spared, interrupts
 from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS, Violation, judge
@@ -205,7 +206,7 @@ class Search:
 
         test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), none_of_this_process():
                 # Old versions look for the owner of their own random among objects that `elders_spared` hides.
                 warnings.filterwarnings("ignore", "It looks like `register_random`", HypothesisWarning)
                 test()
