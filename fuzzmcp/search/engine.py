@@ -164,10 +164,13 @@ class Search:
 
     def _follow_up(self) -> None:
         """What was seen by the way, while something else shrank, and never had its turn before the budget was spent."""
-        for (check, _), case in list(self._glimpsed.items()):  # to shrink one shows others
-            if check not in self._aside and not self._enough:
-                with contextlib.suppress(StopSearch):
-                    self._minimal(check, case)
+        had: set[tuple[str, str]] = set()
+        while left := [kind for kind in self._glimpsed if kind not in had and kind[0] not in self._aside]:
+            if self._enough:
+                return
+            had.add(left[0])
+            with contextlib.suppress(StopSearch):
+                self._minimal(left[0][0], self._glimpsed[left[0]])  # which shows others, now and then
 
     def _fuzz(self) -> None:
         strategy = cases(

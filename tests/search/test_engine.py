@@ -268,3 +268,18 @@ def test_a_ctrl_c_that_python_has_swallowed_ends_the_search_all_the_same(monkeyp
     result = search.run()
     assert result.interrupted
     assert result.runs < 100
+
+
+def test_what_comes_to_light_while_leftovers_shrink_has_its_turn_as_well(monkeypatch):
+    found = search(naive_agent.connect, 40, seed=1)
+    case, shrunk = case_of("429"), []
+    found._glimpsed = {("retry_after", ""): case}
+
+    def shows_another(check, case):
+        shrunk.append(check)
+        found._glimpsed.setdefault(("backoff", ""), case)
+        raise engine_module.StopSearch
+
+    monkeypatch.setattr(found, "_minimal", shows_another)
+    found._follow_up()
+    assert shrunk == ["retry_after", "backoff"]
