@@ -51,7 +51,7 @@ ADAPTERS = (
     Adapter("pydantic_ai_agent", "Pydantic AI, Agent", ("pydantic-ai-slim[mcp]>=2",)),
     Adapter("openai_agents", "OpenAI Agents SDK, MCP server", ("openai-agents>=0.24",)),
     Adapter("openai_agents_tool", "OpenAI Agents SDK, function tool", ("openai-agents>=0.24",)),
-    Adapter("google_adk", "Google ADK", ("google-adk>=2",)),
+    Adapter("google_adk", "Google ADK", ("google-adk>=2.13",)),
     Adapter("llama_index", "LlamaIndex MCP tools", ("llama-index-tools-mcp>=0.6",), sdk=">=2,<3"),
     Adapter("agno", "Agno", ("agno[mcp]>=3",), sdk=">=2.1,<3"),
     Adapter("autogen", "AutoGen, MCP tool", ("autogen-ext[mcp]>=0.7",), sdk="<2"),

@@ -69,6 +69,11 @@ class Inbox:
         self._ended = False
         self.closed = False
 
+    @property
+    def _closed(self) -> bool:
+        """What anyio's memory streams call it: google-adk looks there for a session to be replaced."""
+        return self.closed
+
     def put(self, item: Any) -> None:
         self._items.append(item)
         self._wake()
@@ -131,6 +136,11 @@ class Outbox:
         self._wire, self._connection, self._form = wire, connection, form
         self.closed = False
         self.broken = False
+
+    @property
+    def _closed(self) -> bool:
+        """As in `Inbox`."""
+        return self.closed
 
     @property
     def dropped(self) -> bool:

@@ -340,6 +340,20 @@ def test_one_closed_connection_leaves_the_other_alone() -> None:
     assert [e.kind for e in played(main, "close").events].count("close") == 1
 
 
+def test_its_streams_tell_that_they_are_closed_as_those_of_anyio_do() -> None:
+    """A private word of anyio's, and google-adk reads it: to go without would hide from it that a session has ended."""
+
+    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+        async with wire.connect() as ours:
+            theirs = anyio.create_memory_object_stream[Any](1)
+            for one in (*ours, *theirs):
+                assert one._closed is False
+                await one.aclose()
+                assert one._closed is True
+
+    played(main, "")
+
+
 def test_nothing_is_delivered_to_a_closed_connection_and_that_is_reported() -> None:
     async def main(wire: MemoryWire, clock: VirtualClock) -> None:
         async with wire.connect() as (read, write):
