@@ -29,11 +29,7 @@ def test_the_reference_is_a_client() -> None:
 
 
 def test_the_reference_holds_every_check_in_a_search() -> None:
-    late = [  # in a search of this length
-        ("unsafe_retry", case_of("hang", calls=['refund_order(order_id="A1", amount=20.5)'])),
-        ("isolation", case_of("hang", calls=['get_order(order_id="A1")@0', 'get_order(order_id="A2")@0'])),
-    ]
-    result = Search(target_of(Client), case_of(), Contract(), seed=2, budget=Budget(runs=220), corpus=late).run()
+    result = Search(target_of(Client), case_of(), Contract(), seed=2, budget=Budget(runs=220)).run()
     assert result.findings == []
     checks, _ = result.tally.as_json()
     assert [name for name in CHECKS if not checks[name]["held"]] == []

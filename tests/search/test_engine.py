@@ -23,13 +23,6 @@ def search(client, runs, **options):
     return Search(target_of(client), case_of(), contract_of(client), budget=Budget(runs=runs), **options)
 
 
-LATE_IN_A_SEARCH = [
-    ("unsafe_retry", case_of("hang", calls=['refund_order(order_id="A1", amount=20.5)'])),
-    ("isolation", case_of("hang", calls=['get_order(order_id="A1")@0', 'get_order(order_id="A2")@0'])),
-]
-"""Cases for the checks that a short search has nothing to ask of."""
-
-
 def scripts(result):
     return {(finding.check, str(finding.case.script)) for finding in result.findings}
 
@@ -75,7 +68,7 @@ def test_no_two_findings_have_the_same_name(naive):
 
 
 def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():
-    result = search(careful_agent.connect, 220, seed=2, corpus=LATE_IN_A_SEARCH).run()
+    result = search(careful_agent.connect, 220, seed=2).run()
     assert result.findings == []
     checks, _ = result.tally.as_json()
     assert [name for name in CHECKS if not checks[name]["held"]] == []
