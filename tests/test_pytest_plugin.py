@@ -231,7 +231,7 @@ def test_each_folder_has_the_configuration_nearest_to_it(pytester: pytest.Pytest
 def test_saved_cases_run_under_xdist_and_are_written_to_junit_xml(pytester: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     write("tests/test_mine.py", "def test_other():\n    pass\n")
-    result = run(pytester, "-n", "1", "--junitxml", "report.xml", plugins=("xdist.plugin",))
+    result = run(pytester, "-n", "2", "--junitxml", "report.xml", plugins=("xdist.plugin",))
     result.assert_outcomes(passed=2, failed=1)
     assert "FAILED regressions/spend_cap-3f2a.toml::429cap - still fails: get_order" in text(result)
     report = Path("report.xml").read_text()
