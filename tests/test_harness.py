@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import json
 import logging
 import os
 import signal
@@ -15,6 +17,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -280,6 +283,49 @@ def test_endless_paging_spends_the_frame_budget_and_ends(backend: str) -> None:
     )
     assert run.stopped == "the frame budget of 99 is spent"
     assert len([e for e in run.events if e.kind in ("request", "notify")]) == 100
+
+
+def asks_for_ever(words: int) -> Any:
+    """A client that ends with so many notifications, before it lets go of its streams."""
+
+    @asynccontextmanager
+    async def connect(server: Any) -> AsyncIterator[Any]:
+        async def ask(read: Any, write: Any) -> None:
+            try:
+                for number in itertools.count(1):
+                    await write.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}))
+                    await read.receive()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    for _ in range(words):
+                        gone = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+                        await write.send(json.dumps(gone))
+
+        async with server.lines() as streams, anyio.create_task_group() as group:
+
+            async def call_tool(tool: str, arguments: dict[str, Any]) -> None:
+                group.start_soon(ask, *streams)
+                await anyio.sleep_forever()
+
+            yield call_tool
+
+    return connect
+
+
+@both
+def test_a_client_gets_to_take_back_what_it_asked_when_its_frames_are_used_up(backend: str) -> None:
+    """To keep it from that would make it leave a task behind."""
+    run = fuzzmcp.run(asks_for_ever(words=3), "", backend=backend, contract=Contract(max_frames=9))
+    assert run.stopped == "the frame budget of 9 is spent"
+    assert [event.kind for event in run.events].count("notify") == 3
+    assert run.leaks == ()
+
+
+@both
+def test_a_client_that_never_ends_taking_back_is_stopped_as_well(backend: str) -> None:
+    run = fuzzmcp.run(asks_for_ever(words=10_000), "", backend=backend, contract=Contract(max_frames=9))
+    assert [event.kind for event in run.events].count("notify") == 100
+    assert "shutdown" in {leak.kind for leak in run.leaks}
 
 
 def test_parts_of_the_script_that_did_not_happen_are_named_once_each() -> None:

@@ -34,6 +34,10 @@ class Clock(Protocol):
     def on_loop(self, callback: Callable[[], None]) -> None: ...
 
 
+_FAREWELLS = 100
+"""Notifications and replies that a client gets rid of after its last frame, as it takes back what it has asked."""
+
+
 class MemoryWire:
     """Joins one fake server to one client, and records every frame with its virtual time.
 
@@ -42,8 +46,8 @@ class MemoryWire:
         clock: The virtual clock.
         stacks: Takes the client's code locations.
         calls: The workload's calls, to find a request's call by its arguments when its context says nothing.
-        frame_budget: Frames that the client may send; `on_budget` is called once when they are used up, and the
-            sender never gets to send more.
+        frame_budget: Frames that the client may send; `on_budget` is called when they are used up, and who sends
+            another request then never gets to send more.
         on_cancel: Called when the script says that the caller cancels a call; says whether there was one to cancel.
         ask: Asks a real server behind the fake for a result.
         waits: How the loop of the run waits.
@@ -216,7 +220,10 @@ class MemoryWire:
         now = self._clock.now()
         if not self._record_sent(connection, frame, now):
             self._on_budget()
-            await anyio.sleep_forever()
+            if self._left < -_FAREWELLS or not isinstance(frame, dict) or ("method" in frame and "id" in frame):
+                await anyio.sleep_forever()
+            await self._waits.checkpoint()
+            return
         ticket, result = None, None
         if self._ask is not None and isinstance(frame, dict) and frame.get("method") == "tools/call":
             ticket = self._fake.take(frame)
