@@ -12,7 +12,7 @@ from fuzzmcp.drift import canonical_json
 from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.faults import why_inapplicable
 from fuzzmcp.script import Script
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import unknown
 from fuzzmcp.tools import Catalogue, Tool, crm
 
 BACKENDS = ("asyncio", "trio")
@@ -208,7 +208,7 @@ class Case:
 
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        raise CaseError(f"unknown {what} '{value}'" + meant(value, known, f": one of {', '.join(known)}"))
+        raise CaseError(unknown(what, value, known, f": one of {', '.join(known)}"))
 
 
 def default_calls(tools: Catalogue, count: int = 1) -> tuple[Call, ...]:

@@ -35,3 +35,18 @@ def meant(word: object, known: Iterable[str], otherwise: str = "") -> str:
     """
     guess = nearest(word, known) if isinstance(word, str) else None
     return f"; did you mean '{guess}'?" if guess else otherwise
+
+
+def unknown(what: str, name: object, known: Iterable[str], otherwise: str = "") -> str:
+    """The message about a name that nothing has, with the nearest one that something has, or else `otherwise`.
+
+    Args:
+        what: What it would be the name of.
+        name: What was written.
+        known: What could have been written.
+        otherwise: The end of the message where nothing is near.
+
+    >>> unknown("check", "spendcap", ("spend_cap", "survives"))
+    "unknown check 'spendcap'; did you mean 'spend_cap'?"
+    """
+    return f"unknown {what} '{name}'" + meant(name, known, otherwise)

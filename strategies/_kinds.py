@@ -12,7 +12,7 @@ from fuzzmcp.drift import Drift
 from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault
 from fuzzmcp.faults import ANSWERS, EXTRAS, IN_SECONDS, RANK, RPC_CODES, why_inapplicable
 from fuzzmcp.script import Action, Value, When, action
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool
 
@@ -80,7 +80,7 @@ def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | N
 def _known(what: str, words: Iterable[str], known: tuple[str, ...]) -> None:
     for word in words:
         if word not in known:
-            raise ValueError(f"unknown {what} '{word}'" + meant(word, known))
+            raise ValueError(unknown(what, word, known))
 
 
 def answer_kinds(

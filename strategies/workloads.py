@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -81,11 +80,7 @@ def calls(tools: Catalogue, max_calls: int = 3) -> st.SearchStrategy[tuple[Call,
     if max_calls < 1:
         raise ValueError("max_calls is at least 1")
     known = [tuple(variants(tool)) for tool in tools]
-
-    @lru_cache(None)
-    def arguments_of(place: int) -> st.SearchStrategy[dict[str, Any]]:
-        return arguments(tools[place])
-
+    drawn = [arguments(tool) for tool in tools]
     plain = [(place, at, False) for at in (None, 0.0) for place in range(len(tools)) for _ in range(WEIGHT)]
     unusual = [(place, at, True) for at in (None, 0.0) for place in range(len(tools))]
     chosen = st.lists(st.sampled_from([*plain, *unusual]), min_size=1, max_size=max_calls)
@@ -94,7 +89,7 @@ def calls(tools: Catalogue, max_calls: int = 3) -> st.SearchStrategy[tuple[Call,
     def workload(draw: st.DrawFn) -> tuple[Call, ...]:
         done: list[Call] = []
         for place, at, from_schema in draw(chosen):
-            options = (draw(arguments_of(place)), *known[place]) if from_schema else known[place]
+            options = (draw(drawn[place]), *known[place]) if from_schema else known[place]
             name = tools[place].name
             used = [call.arguments for call in done if call.tool == name]
             free = next((option for option in options if option not in used), options[0])

@@ -36,3 +36,25 @@ def written(folder: Path, name: str, source: str) -> str:
     path = folder / f"{name}.py"
     path.write_text(source)
     return str(path)
+
+
+SIGNALLED = """
+import signal
+from contextlib import asynccontextmanager
+from fuzzmcp.examples.naive_agent import connect as naive
+connections = 0
+
+@asynccontextmanager
+async def connect(server):
+    global connections
+    connections += 1
+    if connections == {connection}:
+        signal.raise_signal(signal.{name})
+    async with naive(server) as call:
+        yield call
+"""
+
+
+def signalled(folder: Path, name: str, connection: int) -> str:
+    """The naive agent, whose process gets the signal of that name at its so many-th connection."""
+    return written(folder, f"client_and_{name}", SIGNALLED.format(name=name, connection=connection)) + ":connect"

@@ -10,7 +10,7 @@ from typing import Any
 from fuzzmcp.checks import answers, endings, frames, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
 from fuzzmcp.contract import Contract
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import unknown
 from fuzzmcp.trace import Run
 
 
@@ -110,7 +110,7 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
     found = tuple(names)
     for name in found:
         if name not in CHECKS:
-            raise ValueError(f"unknown check '{name}'" + meant(name, CHECKS))
+            raise ValueError(unknown("check", name, CHECKS))
     return found
 
 

@@ -16,13 +16,14 @@ from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.case import Case, CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.cli.options import configuration
-from fuzzmcp.cli.usage import BadOption, unknown
+from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script
+from fuzzmcp.spelling import unknown
 from fuzzmcp.target import Target, TargetError, find, load
 from fuzzmcp.tools import ToolsError
 from fuzzmcp.trace import Run

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fuzzmcp.cli.usage import BadOption, say, unknown
+from fuzzmcp.cli.usage import BadOption, say
 from fuzzmcp.report.kinds import KINDS, written
+from fuzzmcp.spelling import unknown
 
 if TYPE_CHECKING:
     from fuzzmcp.report.model import Report

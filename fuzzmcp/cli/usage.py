@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from fuzzmcp.allowed import Allowed
 from fuzzmcp.cli.completion import offered
 from fuzzmcp.config import seconds_of
 from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import meant, unknown
 
 NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -26,15 +25,6 @@ class BadOption(click.UsageError):
     def __init__(self, option: str, message: str, cause: BaseException | None = None) -> None:
         super().__init__(f"{option}: {message}")
         self.cause = cause
-
-
-def unknown(what: str, name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The message for a name that nothing has, with the nearest one that something has, or else `otherwise`.
-
-    >>> unknown("check", "spendcap", ("spend_cap", "survives"))
-    "unknown check 'spendcap'; did you mean 'spend_cap'?"
-    """
-    return f"unknown {what} '{name}'" + meant(name, known, otherwise)
 
 
 class Commands(click.Group):
@@ -177,8 +167,7 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.known:
-            hint = meant(value, self.known, f"; one of {', '.join(self.known)}")
-            self.fail(f"unknown {self.name} '{value}'{hint}", param, ctx)
+            self.fail(unknown(self.name, value, self.known, f"; one of {', '.join(self.known)}"), param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fuzzmcp.cli.completion import complete_check, complete_fault
-from fuzzmcp.cli.usage import unknown
 from fuzzmcp.faults import BY_NAME
+from fuzzmcp.spelling import unknown
 
 
 @click.command()

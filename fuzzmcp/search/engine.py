@@ -165,12 +165,13 @@ class Search:
     def _follow_up(self) -> None:
         """What was seen by the way, while something else shrank, and never had its turn before the budget was spent."""
         had: set[tuple[str, str]] = set()
-        while left := [kind for kind in self._glimpsed if kind not in had and kind[0] not in self._aside]:
-            if self._enough:
+        while not self._enough:
+            kind = next((k for k in self._glimpsed if k not in had and k[0] not in self._aside), None)
+            if kind is None:
                 return
-            had.add(left[0])
+            had.add(kind)
             with contextlib.suppress(StopSearch):
-                self._minimal(left[0][0], self._glimpsed[left[0]])  # which shows others, now and then
+                self._minimal(kind[0], self._glimpsed[kind])  # which shows others, now and then
 
     def _fuzz(self) -> None:
         strategy = cases(

@@ -292,9 +292,9 @@ class FakeServer:
             case "log":
                 yield from self._log(session, frame, extra)
             case "progress":
-                token, first = _token(frame), None if isinstance(extra.at, str) else seconds(extra.at)
+                token = _token(frame)
                 for i in range(int(extra.value)):  # type: ignore[arg-type]
-                    at = extra.at if first is None else first + i
+                    at = extra.at if isinstance(extra.at, str) else seconds(extra.at) + i
                     yield due(at, frame=wire.progress(token, i + 1), action=extra)
             case "ping" | "sampling" | "elicit" | "roots":
                 self._asked_client += 1

@@ -220,7 +220,7 @@ class MemoryWire:
         now = self._clock.now()
         if not self._record_sent(connection, frame, now):
             self._on_budget()
-            if self._left < -_FAREWELLS or not isinstance(frame, dict) or ("method" in frame and "id" in frame):
+            if self._left < -_FAREWELLS or self.events[-1].kind not in ("notify", "reply"):
                 await anyio.sleep_forever()
             await self._waits.checkpoint()
             return

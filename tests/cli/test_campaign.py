@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from commands import invoke, written
+from commands import invoke, signalled
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -205,27 +205,11 @@ def test_a_campaign_that_is_ended_reports_what_it_found() -> None:
     assert set(files) <= {finding.saved for finding in report.findings}
 
 
-SIGNALLED = """
-import signal
-from contextlib import asynccontextmanager
-from fuzzmcp.examples.naive_agent import connect as naive
-connections = 0
-
-@asynccontextmanager
-async def connect(server):
-    global connections
-    connections += 1
-    if connections == 50:
-        signal.raise_signal(signal.{name})
-    async with naive(server) as call:
-        yield call
-"""
-
-
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_campaign_that_is_ended_in_the_middle_of_a_run_reports_what_it_found(name: str) -> None:
-    client = written(Path(), f"client_and_{name}", SIGNALLED.format(name=name))
-    seen = invoke("campaign", f"{client}:connect", *QUICK, "--runs", "300", "--report", "json=report.json")
+    seen = invoke(
+        "campaign", signalled(Path(), name, connection=50), *QUICK, "--runs", "300", "--report", "json=report.json"
+    )
     assert seen.exit_code == 1
     report = loads(Path("report.json").read_bytes())
     assert report.interrupted

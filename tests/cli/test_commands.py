@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from commands import NAIVE, ROOT, SDK, in_a_process, invoke, written
+from commands import NAIVE, ROOT, SDK, in_a_process, invoke, signalled, written
 
 import fuzzmcp
 from fuzzmcp import _sdk
@@ -209,25 +209,8 @@ def test_what_a_client_prints_is_swallowed_unless_asked_for(tmp_path: Path) -> N
 
 
 def test_ctrl_c_ends_with_the_report_of_what_was_found(tmp_path: Path) -> None:
-    source = """
-import signal
-from examples_naive import connect as naive
-from contextlib import asynccontextmanager
-connections = 0
-
-@asynccontextmanager
-async def connect(server):
-    global connections
-    connections += 1
-    if connections == 25:
-        signal.raise_signal(signal.SIGINT)
-    async with naive(server) as call:
-        yield call
-"""
-    (tmp_path / "examples_naive.py").write_text((ROOT / "examples/naive_agent.py").read_text())
-    client = written(tmp_path, "interrupted_client", source)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    result = invoke("run", f"{client}:connect", "--runs", "2000", "--seed", "1")
+    result = invoke("run", signalled(tmp_path, "SIGINT", connection=25), "--runs", "2000", "--seed", "1")
     assert result.exit_code == 1
     assert "interrupted in the phase 'sweep'" in result.stdout
     assert "finding" in result.stdout.splitlines()[-1]

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from fuzzmcp.adapters import ADAPTERS, Adapter
 from fuzzmcp.case import TRANSPORTS
 from fuzzmcp.fault import DEFAULT_VERSION, STATELESS_VERSIONS
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import unknown
 
 
 @dataclass(frozen=True)
@@ -118,5 +118,5 @@ def chosen(names: Iterable[str], rows: tuple[Row, ...]) -> tuple[Row, ...]:
     known = tuple(dict.fromkeys(name for row in rows for name in (row.adapter.module, row.name)))
     for name in names:
         if name not in known:
-            raise UnknownClient(f"unknown client '{name}'" + meant(name, known, f": expected {', '.join(known)}"))
+            raise UnknownClient(unknown("client", name, known, f": expected {', '.join(known)}"))
     return tuple(row for row in rows if not names or row.name in names or row.adapter.module in names)

@@ -14,7 +14,7 @@ from fuzzmcp._toml import TomlError, parsed
 from fuzzmcp.adapters import ADAPTERS
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.script import Script, ScriptError
-from fuzzmcp.spelling import meant
+from fuzzmcp.spelling import unknown
 from survey.results import Found, Result
 from survey.rows import Row, rows_of
 
@@ -121,8 +121,7 @@ def _spelled(place: str, script: str) -> str:
 def _known(place: str, what: str, names: Iterable[str], known: tuple[str, ...]) -> None:
     for name in names:
         if name not in known:
-            hint = meant(name, known, f": expected {', '.join(known)}")
-            raise VerdictError(f"{place}: unknown {what} '{name}'{hint}")
+            raise VerdictError(f"{place}: " + unknown(what, name, known, f": expected {', '.join(known)}"))
 
 
 def _texts(place: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
