@@ -13,9 +13,9 @@ from fuzzmcp.case import Call, Case
 from fuzzmcp.checks import Violation
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.script import Script
-from fuzzmcp.target import target_of
 from fuzzmcp.trace import Run
 
 _DEFAULT_CONTRACT = Contract()

@@ -14,12 +14,12 @@ from fuzzmcp.case import Case
 from fuzzmcp.contract import Contract
 from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.opening import plain, prove
 from fuzzmcp.search.result import Progress, Result
-from fuzzmcp.target import Target, target_of
 
 CANARY_RUNS = 300
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fuzzmcp.harness import Limits
+from fuzzmcp.harness.run import Limits
 from fuzzmcp.interpret import Reading
 
 _MISTAKES: tuple[type[BaseException], ...] = (

@@ -19,10 +19,10 @@ from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
-from fuzzmcp.target import Target, target_of
 from fuzzmcp.trace import Run
 from fuzzmcp.transports.front import Front, catalogue_of
 

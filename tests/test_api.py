@@ -18,7 +18,7 @@ from fuzzmcp import Call, Case, CheckFailed, Contract, Script, ScriptError, tool
 from fuzzmcp.case import CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
-from fuzzmcp.target import TargetError
+from fuzzmcp.harness.target import TargetError
 from fuzzmcp.tools import ToolsError
 
 hasty = client(retrying(1.0))

@@ -15,9 +15,9 @@ from fuzzmcp.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
 from fuzzmcp.contract import Contract
 from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, read, save
 from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget
 from fuzzmcp.search.opening import CannotRun
-from fuzzmcp.target import target_of
 
 CHECKS = ("spend_cap", "retry_after", "drift_caught")
 FEW = Budget(20)

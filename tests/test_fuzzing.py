@@ -12,13 +12,13 @@ from commands import ROOT
 from hypothesis import Phase, example, settings
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.case import CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.fuzzing import fuzz
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.target import TargetError
 from fuzzmcp.search.opening import CannotRun
-from fuzzmcp.target import TargetError
 
 CAPS = ["429cap"]
 FEW = settings(max_examples=20, phases=(Phase.generate, Phase.shrink), print_blob=False)
@@ -103,8 +103,8 @@ def test_the_contract_the_tools_and_the_protocol_are_those_that_are_given(tmp_pa
 
 
 def test_a_server_object_gives_the_answers() -> None:
-    library: Any = pytest.importorskip("mcp.server" if _sdk.MAJOR >= 2 else "mcp.server.fastmcp")
-    server = getattr(library, "MCPServer" if _sdk.MAJOR >= 2 else "FastMCP")("demo")
+    library: Any = pytest.importorskip("mcp.server" if sdk.MAJOR >= 2 else "mcp.server.fastmcp")
+    server = getattr(library, "MCPServer" if sdk.MAJOR >= 2 else "FastMCP")("demo")
     asked: list[int] = []
 
     @server.tool()  # type: ignore[untyped-decorator,unused-ignore]

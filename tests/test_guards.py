@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuzzmcp import _guards
-from fuzzmcp._guards import collection_paused, elders_spared, interrupts
+from fuzzmcp.harness import guards
+from fuzzmcp.harness.guards import collection_paused, elders_spared, interrupts
 
 
 def press() -> None:
@@ -65,7 +65,7 @@ def test_a_handler_of_the_user_stays_in_charge() -> None:
 def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a process of a user, unlike in that of these tests, where `conftest` freezes what was collected."""
     gc.unfreeze()
-    monkeypatch.setattr(_guards, "_frozen_by_others", False)
+    monkeypatch.setattr(guards, "_frozen_by_others", False)
     yield
     gc.freeze()
 

@@ -46,8 +46,8 @@ import fuzzmcp
 from fuzzmcp.clock import EPOCH
 from fuzzmcp.contract import Contract
 from fuzzmcp.examples.sdk_client import connect
-from fuzzmcp.harness import Limits, drive
-from fuzzmcp.target import target_of
+from fuzzmcp.harness.run import Limits, drive
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.trace import PROBE, Run
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import types
 
-from fuzzmcp import _sdk
+from fuzzmcp.harness import sdk
 from fuzzmcp.interpret import Reading, interpret, shows
 from fuzzmcp.trace import Answer
 
@@ -179,4 +179,4 @@ def test_an_answer_without_text_or_data_is_shown_by_nothing() -> None:
 
 
 def test_the_sdk_that_is_installed_is_one_of_both_majors() -> None:
-    assert _sdk.MAJOR in (1, 2)
+    assert sdk.MAJOR in (1, 2)

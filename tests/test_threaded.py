@@ -17,7 +17,7 @@ from transports.test_front import shop
 
 import fuzzmcp
 from fuzzmcp.contract import Contract
-from fuzzmcp.threaded import threaded
+from fuzzmcp.harness.blocking import threaded
 from fuzzmcp.trace import Run
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -16,9 +16,9 @@ from fuzzmcp.checks import CHECKS
 from fuzzmcp.contract import Contract
 from fuzzmcp.examples.zoo import THEMES, ZOO, Bug
 from fuzzmcp.examples.zoo.reference import Client
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
-from fuzzmcp.target import target_of
 
 EACH = pytest.mark.parametrize("planted", ZOO.values(), ids=ZOO)
 LINES_MAX = 25

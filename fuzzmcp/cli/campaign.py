@@ -163,8 +163,8 @@ def _plan(
 
 def _carried_out(plan: Plan) -> Outcome:
     """Carry the campaign out, and tell on stderr what happens."""
-    from fuzzmcp._guards import terminations
     from fuzzmcp.campaign import names_in, run_campaign
+    from fuzzmcp.harness.guards import terminations
     from fuzzmcp.report import live, terminal
     from fuzzmcp.report.cases import show_found, show_replayed
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp import _sdk
 from fuzzmcp import tools as catalogue
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.case import Case, CaseError
@@ -20,11 +19,12 @@ from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.harness import drive
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import Target, TargetError, find, load
 from fuzzmcp.report.model import Subject
 from fuzzmcp.script import Script
 from fuzzmcp.spelling import unknown
-from fuzzmcp.target import Target, TargetError, find, load
 from fuzzmcp.tools import ToolsError
 from fuzzmcp.trace import Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
@@ -47,7 +47,7 @@ class Job:
 
         Args:
             case: The case.
-            below: The HTTP backend of the run, as `fuzzmcp.harness.drive` takes it.
+            below: The HTTP backend of the run, as `fuzzmcp.harness.run.drive` takes it.
         """
         return drive(case, self.target, self.contract.limits, front=self.front, below=below, quiet=self.quiet)
 
@@ -92,7 +92,7 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             raise BadOption("--max-requests", unknown("tool", tool, [known.name for known in case.tools]))
     with contextlib.redirect_stdout(sys.stderr):
         target = load(client)
-    subject = Subject(client, target.role, _sdk.VERSION, name, _repeated(options, config), bool(config.calls))
+    subject = Subject(client, target.role, sdk.VERSION, name, _repeated(options, config), bool(config.calls))
     contract = promised(contract_of(target), options, config)
     return Job(target, case, contract, checks, front, options["quiet"], subject)
 

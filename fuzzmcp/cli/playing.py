@@ -14,11 +14,11 @@ from click.core import ParameterSource
 
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
+from fuzzmcp.harness.target import TargetError, find, is_plain
 from fuzzmcp.report.stack import Setting
 from fuzzmcp.report.text import places_without_own
 from fuzzmcp.script import Script
 from fuzzmcp.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
-from fuzzmcp.target import TargetError, find, is_plain
 from fuzzmcp.upstream import Happened, run
 from fuzzmcp.upstream.answers import why_undeliverable
 from fuzzmcp.upstream.below import Below, beside
@@ -111,7 +111,7 @@ def _of_function(client: str, function: Any, options: Mapping[str, Any]) -> Play
         raise BadOption("--backend", "trio is not installed: pip install 'fuzzmcp[trio]'")
 
     def driven(script: Script) -> Happened:
-        from fuzzmcp._guards import prints
+        from fuzzmcp.harness.guards import prints
         from fuzzmcp.logs import collected_logs
 
         with prints(options["quiet"]), collected_logs(lambda: 0.0):

@@ -24,7 +24,7 @@ from strands.tools.registry import ToolRegistry
 
 from fuzzmcp.adapters import offered
 from fuzzmcp.contract import Contract
-from fuzzmcp.threaded import in_thread
+from fuzzmcp.harness.blocking import in_thread
 
 contract = Contract(
     protocol_errors_as_results=True,

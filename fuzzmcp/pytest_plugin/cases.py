@@ -158,7 +158,7 @@ class _Client:
         from fuzzmcp.case import CaseError
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.fault import DEFAULT_VERSION
-        from fuzzmcp.target import TargetError
+        from fuzzmcp.harness.target import TargetError
         from fuzzmcp.tools import ToolsError
 
         options = {

@@ -13,12 +13,12 @@ from fuzzmcp.case import Case, CaseError
 from fuzzmcp.config import Config
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.text import harmless
 from fuzzmcp.script import Script, ScriptError
 from fuzzmcp.spelling import meant
-from fuzzmcp.target import target_of
 from fuzzmcp.trace import Event, Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 

@@ -15,11 +15,12 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
 from fuzzmcp._constants import none_of_this_process
-from fuzzmcp._guards import elders_spared, interrupts
 from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.guards import elders_spared, interrupts
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import Target
 from fuzzmcp.script import Action, Script, Step
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
@@ -28,7 +29,6 @@ from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
-from fuzzmcp.target import Target
 from fuzzmcp.trace import Run
 
 _BATCH = 200

@@ -87,9 +87,9 @@ def _session(server: Any) -> Any:
     module = type(server).__module__.partition(".")[0]
     if module == "fastmcp":
         return _fastmcp_session(server)
-    from fuzzmcp import _sdk
+    from fuzzmcp.harness import sdk
 
-    if _sdk.MAJOR >= 2:
+    if sdk.MAJOR >= 2:
         from mcp import Client
 
         return Client(server)

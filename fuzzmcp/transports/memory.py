@@ -16,8 +16,8 @@ from typing import Any, NoReturn, Protocol
 import anyio
 from anyio.abc import Process
 
-from fuzzmcp._tasks import ANY_LOOP, Settled, Waits
 from fuzzmcp.case import Call, Case
+from fuzzmcp.harness.tasks import ANY_LOOP, Settled, Waits
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery, FakeServer

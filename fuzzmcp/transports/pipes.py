@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.lowlevel import checkpoint
 
-from fuzzmcp._tasks import Settled
+from fuzzmcp.harness.tasks import Settled
 from fuzzmcp.script import Action
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.memory import MemoryWire

@@ -88,9 +88,9 @@ def _replace() -> None:
 
     for module, name in ((stdio, _START), (utilities, "os")):
         if name not in vars(module):
-            from fuzzmcp import _sdk
+            from fuzzmcp.harness import sdk
 
-            raise SeamError(f"mcp {_sdk.VERSION} has no {module.__name__}.{name}: its stdio client cannot be tested")
+            raise SeamError(f"mcp {sdk.VERSION} has no {module.__name__}.{name}: its stdio client cannot be tested")
     for module, name, new in ((stdio, _START, _start), (utilities, "os", _Signals(vars(utilities)["os"]))):
         _saved.append((module, name, vars(module)[name]))
         setattr(module, name, new)

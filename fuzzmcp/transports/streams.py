@@ -13,8 +13,8 @@ from typing import Any, NoReturn, Protocol
 
 import anyio
 
-from fuzzmcp import _sdk
-from fuzzmcp._tasks import Settled
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.tasks import Settled
 from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery
 
@@ -52,7 +52,7 @@ def _json_of(line: str | bytes) -> Any:
         return line
 
 
-MESSAGES = Form(_sdk.parse_frame, _sdk.parse_line, _sdk.dump)
+MESSAGES = Form(sdk.parse_frame, sdk.parse_line, sdk.dump)
 LINES = Form(_line_of, str, _json_of)
 
 

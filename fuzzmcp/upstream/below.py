@@ -1,4 +1,4 @@
-"""The HTTP backend below a run of `fuzzmcp.harness`: what it plays there, and what it was asked for."""
+"""The HTTP backend below a run of `fuzzmcp.harness.run`: what it plays there, and what it was asked for."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.harness.target import Target
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.script import Script
-from fuzzmcp.target import Target
 from fuzzmcp.trace import Blocking, Outcome
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.beside import BUDGET, seeded, virtual

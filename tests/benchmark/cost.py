@@ -36,13 +36,14 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import fuzzmcp
 import fuzzmcp.server
-from fuzzmcp import _sdk, harness
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples.sdk_client import connect
+from fuzzmcp.harness import run as harness
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.observe import Stacks
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.strategies import cases
-from fuzzmcp.target import target_of
 
 ECHO = [
     {
@@ -115,9 +116,9 @@ class InlineWriter:
         self.into = into
 
     async def send(self, item: Any) -> None:
-        answer = bare_answer(_sdk.dump(item))
+        answer = bare_answer(sdk.dump(item))
         if answer is not None:
-            self.into.send_nowait(_sdk.parse_frame(answer))
+            self.into.send_nowait(sdk.parse_frame(answer))
         await anyio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
@@ -175,7 +176,7 @@ class TaskServer:
                 await anyio.sleep(max(delivery.at - anyio.current_time(), 0))
                 if delivery.kind == "frame":
                     with contextlib.suppress(anyio.BrokenResourceError):
-                        await answers.send(_sdk.parse_line(json.dumps(delivery.frame)))
+                        await answers.send(sdk.parse_line(json.dumps(delivery.frame)))
 
 
 def naive_loop(examples: int) -> int:
@@ -259,7 +260,7 @@ def import_seconds(module: str) -> float:
 @asynccontextmanager
 async def patient(server: Any) -> Any:
     """The SDK client with a timeout of an hour."""
-    hour: Any = 3600 if _sdk.MAJOR >= 2 else __import__("datetime").timedelta(hours=1)
+    hour: Any = 3600 if sdk.MAJOR >= 2 else __import__("datetime").timedelta(hours=1)
     async with (
         server.connect() as streams,
         connect.__globals__["ClientSession"](*streams, read_timeout_seconds=hour) as session,

@@ -12,13 +12,13 @@ from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.case import Case
 from fuzzmcp.checks import Violation, judge
 from fuzzmcp.examples.zoo import ZOO, Bug
-from fuzzmcp.harness import drive
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.script import OK, Action, Script, Step
 from fuzzmcp.search import Budget, Result, Search
 from fuzzmcp.search.findings import Tally
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.search.sweep import answers, extras, workloads
-from fuzzmcp.target import target_of
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "search": {},

@@ -20,10 +20,10 @@ from typing import Any
 import anyio
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION, era_of
+from fuzzmcp.harness import sdk
 from fuzzmcp.server import wire
 from fuzzmcp.trace import Event, Run
 
@@ -81,7 +81,7 @@ class Session:
         try:
             async for item in self.read:
                 if not isinstance(item, Exception):
-                    await self.received(_sdk.dump(item))
+                    await self.received(sdk.dump(item))
         except anyio.ClosedResourceError:
             pass
         for event, _ in self.waiting.values():

@@ -15,8 +15,8 @@ import pytest
 import fuzzmcp
 from fuzzmcp.adapters import ToolNotOffered, offered
 from fuzzmcp.contract import Contract
-from fuzzmcp.harness import Limits, drive
-from fuzzmcp.target import target_of
+from fuzzmcp.harness.run import Limits, drive
+from fuzzmcp.harness.target import target_of
 
 from .clients import (
     AT_ONCE,

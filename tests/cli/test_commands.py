@@ -16,9 +16,9 @@ from click.testing import Result
 from commands import NAIVE, ROOT, SDK, in_a_process, invoke, signalled, written
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.faults import FAULTS
+from fuzzmcp.harness import sdk
 
 HUNT = ("run", NAIVE, "--runs", "40", "--seed", "1")
 NOISY = """
@@ -257,7 +257,7 @@ def test_accept_names_the_exceptions_that_may_come_out() -> None:
 
 
 def test_a_server_object_gives_catalogue_and_answers(tmp_path: Path) -> None:
-    library = "mcp.server import MCPServer" if _sdk.MAJOR >= 2 else "mcp.server.fastmcp import FastMCP as MCPServer"
+    library = "mcp.server import MCPServer" if sdk.MAJOR >= 2 else "mcp.server.fastmcp import FastMCP as MCPServer"
     source = f"from {library}\nserver = MCPServer('demo')\n@server.tool()\ndef add(a: int) -> int:\n    return a + 1\n"
     server = written(tmp_path, "demo_server", source)
     result = invoke("replay", SDK, "ok", "--tools", f"{server}:server", "--call", "add(a=41)")

@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 from commands import NAIVE, ROOT, invoke, written
 
-from fuzzmcp import _sdk
+from fuzzmcp.harness import sdk
 from fuzzmcp.tools import crm
 
 SERVER = """
@@ -229,7 +229,7 @@ server.run()
 
 
 def test_a_server_written_with_the_sdk_is_seen_to_change(tmp_path: Path) -> None:
-    library = "mcp.server import MCPServer" if _sdk.MAJOR >= 2 else "mcp.server.fastmcp import FastMCP"
+    library = "mcp.server import MCPServer" if sdk.MAJOR >= 2 else "mcp.server.fastmcp import FastMCP"
 
     def server(order_id: str, price: str, status: str) -> tuple[str, str]:
         source = SHOP.format(library=library, order_id=order_id, price=price, status=status)

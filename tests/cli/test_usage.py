@@ -11,7 +11,7 @@ import pytest
 from commands import NAIVE, ROOT, invoke, written
 
 from fuzzmcp.cli.usage import Duration
-from fuzzmcp.harness import HarnessError
+from fuzzmcp.harness.run import HarnessError
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +175,7 @@ def test_a_client_that_fails_without_any_fault_is_no_finding(
     assert result.exit_code == 3, result.output
     assert "the client fails before the first call, with no fault at all: " + words in result.stderr
     assert place in result.stderr
-    assert "fuzzmcp/harness.py" not in result.stderr
+    assert "fuzzmcp/harness/run.py" not in result.stderr
     assert result.stdout == ""
 
 

@@ -14,11 +14,11 @@ import fuzzmcp
 from fuzzmcp import campaign
 from fuzzmcp.api import case_of
 from fuzzmcp.contract import Contract
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.report.kinds import KINDS
 from fuzzmcp.report.kinds import written as in_kind
 from fuzzmcp.report.model import Subject, report_of
 from fuzzmcp.search import Budget, Search
-from fuzzmcp.target import target_of
 
 SECRET = "Sw0rdfish"
 STRING = {"type": "string"}

@@ -53,7 +53,7 @@ def test_a_path_below_the_current_folder_is_relative_and_any_other_is_a_name(
 
 
 def test_frames_of_fuzzmcp_are_cut_from_a_traceback_and_the_others_stay() -> None:
-    own = str(Path(fuzzmcp.__file__).parent / "harness.py")
+    own = str(Path(fuzzmcp.__file__).parent / "harness" / "run.py")
     example = str(Path(fuzzmcp.__file__).parent / "examples" / "naive_agent.py")
     text = (
         "Traceback (most recent call last):\n"

@@ -13,10 +13,10 @@ from mcp import ClientSession
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import careful_agent, naive_agent
-from fuzzmcp.harness import HarnessError
+from fuzzmcp.harness.run import HarnessError
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, CannotRun, Search
 from fuzzmcp.search import engine as engine_module
-from fuzzmcp.target import target_of
 
 
 def search(client, runs, **options):

@@ -12,10 +12,10 @@ from fuzzmcp.api import case_of
 from fuzzmcp.case import Call, Case
 from fuzzmcp.contract import Contract
 from fuzzmcp.examples import naive_agent
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.pending import _KEY, Pending
 from fuzzmcp.strategies import cases
-from fuzzmcp.target import target_of
 from fuzzmcp.tools import crm
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.examples.sdk_client import connect
+from fuzzmcp.harness import sdk
 from fuzzmcp.tools import ToolsError
 from fuzzmcp.transports.front import FrontError, catalogue_of, is_server
 
-MAJOR = _sdk.MAJOR
+MAJOR = sdk.MAJOR
 
 
 def shop(**more: Any) -> Any:

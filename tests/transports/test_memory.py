@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import VirtualClock
 from fuzzmcp.contract import Contract
+from fuzzmcp.harness import sdk
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.script import Script
 from fuzzmcp.server import FakeServer
@@ -61,7 +61,7 @@ def played(
 
 
 def ids(items: list[Any]) -> list[Any]:
-    return [_sdk.dump(item)["id"] for item in items]
+    return [sdk.dump(item)["id"] for item in items]
 
 
 # -- streams ----------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_lines_and_messages_reach_the_same_fake() -> None:
             seen.extend([await messages.receive(), await lines.receive()])
 
     wire = played(main, "ok@2,ok@1")
-    assert [_sdk.dump(seen[0])["id"], json.loads(seen[1])["id"]] == ["message", "line"]
+    assert [sdk.dump(seen[0])["id"], json.loads(seen[1])["id"]] == ["message", "line"]
     assert [(e.connection, e.request) for e in wire.events if e.kind == "request"] == [(1, 1), (0, 2)]
 
 
@@ -495,7 +495,7 @@ def test_calls_through_a_worker_and_a_queue_are_attributed_by_their_arguments(ba
 
         async def reader(read: Any) -> None:
             async for item in read:
-                frame = _sdk.dump(item)
+                frame = sdk.dump(item)
                 waiting[frame["id"]][1].append(frame["result"])
                 waiting[frame["id"]][0].set()
 
@@ -527,7 +527,7 @@ def test_the_probe_is_no_call_of_the_workload() -> None:
 
             async def call_tool(tool: str, arguments: dict[str, Any]) -> Any:
                 await write.send(call(1, arguments["order_id"]))
-                return _sdk.dump(await read.receive())["result"]
+                return sdk.dump(await read.receive())["result"]
 
             yield call_tool
 
@@ -549,12 +549,12 @@ def test_a_wire_that_carries_none_values_drops_none_of_them() -> None:
         "params": {"name": "get_order", "arguments": {"order_id": None}},
     }
     request = types.JSONRPCRequest(**frame)
-    wrap = types.JSONRPCMessage if _sdk.MAJOR < 2 else lambda message: message
-    assert _sdk.dump(SessionMessage(wrap(request))) == frame
+    wrap = types.JSONRPCMessage if sdk.MAJOR < 2 else lambda message: message
+    assert sdk.dump(SessionMessage(wrap(request))) == frame
 
 
 def test_parsing_a_frame_that_breaks_the_schema_gives_the_exception_and_raises_none() -> None:
     for value in ({}, {"jsonrpc": "2.0"}, {"jsonrpc": "1.0", "id": 1, "result": {}}):
-        assert isinstance(_sdk.parse_frame(value), Exception)
+        assert isinstance(sdk.parse_frame(value), Exception)
     for line in ("", "[", "null", "[]", "\ud800"):
-        assert isinstance(_sdk.parse_line(line), Exception)
+        assert isinstance(sdk.parse_line(line), Exception)

@@ -19,23 +19,23 @@ from mcp.client.stdio import stdio_client
 from mcp.os.posix import utilities
 
 import fuzzmcp
-from fuzzmcp import _sdk
 from fuzzmcp.case import Case
 from fuzzmcp.contract import Contract
 from fuzzmcp.examples.sdk_client import connect as over_streams
 from fuzzmcp.examples.zoo.pipes import StartsItsServer
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.observe import Stacks
 from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.server import FakeServer
-from fuzzmcp.target import target_of
 from fuzzmcp.transports.memory import MemoryWire
 from fuzzmcp.transports.pipes import FIRST_PID, FakeProcess
 from fuzzmcp.transports.process import SeamError
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 NOTHING = StdioServerParameters(command="no such command")
-PATIENCE: Any = 30.0 if _sdk.MAJOR >= 2 else timedelta(seconds=30)
+PATIENCE: Any = 30.0 if sdk.MAJOR >= 2 else timedelta(seconds=30)
 START = "_create_platform_compatible_process"
 
 
@@ -99,7 +99,7 @@ def test_the_line_that_is_no_utf_8_ends_the_session_of_the_sdk(backend: str) -> 
     broken = fuzzmcp.violations(run)
     assert {"expected_errors", "survives"} <= set(broken)
     assert broken["expected_errors"].exception == "UnicodeDecodeError"
-    assert run.outcomes[0].ended == (30.0 if _sdk.MAJOR >= 2 else 0.0)
+    assert run.outcomes[0].ended == (30.0 if sdk.MAJOR >= 2 else 0.0)
     assert "cancels" not in broken, "who cannot read may take a request for pending"
 
 
@@ -133,7 +133,7 @@ def test_leaving_while_a_line_is_unread_breaks_the_sdk_1_only() -> None:
             return str(await call_tool("get_order", {"order_id": "A1"}))
 
     broken = fuzzmcp.violations(fuzzmcp.run(agent, "list:progress_after"))
-    assert list(broken) == ([] if _sdk.MAJOR >= 2 else ["valid_accepted"])
+    assert list(broken) == ([] if sdk.MAJOR >= 2 else ["valid_accepted"])
 
 
 def test_each_connection_is_a_process_of_its_own_and_lives_as_long_as_its_stdin() -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzmcp import _sdk
 from fuzzmcp.api import case_of
 from fuzzmcp.contract import Contract
 from fuzzmcp.examples import sdk_client
-from fuzzmcp.harness import drive
+from fuzzmcp.harness import sdk
+from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.script import Script
 from fuzzmcp.stacking import CallCost, Seen, seen, seen_below
-from fuzzmcp.target import target_of
 from fuzzmcp.transports.front import Front, catalogue_of
 from fuzzmcp.upstream import Upstream
 from fuzzmcp.upstream.below import Below, beside
@@ -54,7 +54,7 @@ def fetch_sync(client: Any, path: str = "A1") -> dict[str, Any]:
 
 def shop(upstream: Upstream) -> Any:
     """A server in this process whose tools call the backend."""
-    if _sdk.MAJOR >= 2:
+    if sdk.MAJOR >= 2:
         from mcp.server import MCPServer as Server
     else:
         from mcp.server.fastmcp import FastMCP as Server
@@ -146,7 +146,7 @@ def test_a_server_with_tasks_of_its_own_is_seen_through(call: str) -> None:
     assert (cost.stack.product, cost.stack.hidden) == (12, False)
 
 
-@pytest.mark.skipif(_sdk.MAJOR < 2, reason="the server of mcp 1.x does not work in the context of what asks it")
+@pytest.mark.skipif(sdk.MAJOR < 2, reason="the server of mcp 1.x does not work in the context of what asks it")
 def test_calls_at_once_keep_their_requests_apart() -> None:
     calls = ['order(order_id="A1")', 'order(order_id="A2")@0']
     found = below(retrying, "529*", server=shop(Upstream()), calls=calls)

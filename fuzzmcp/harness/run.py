@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import anyio
 
-from fuzzmcp._guards import collection_paused, interrupts, prints
 from fuzzmcp._leftovers import Leftovers
-from fuzzmcp._tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.harness.guards import collection_paused, interrupts, prints
+from fuzzmcp.harness.target import Target
+from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.logs import collected_logs
 from fuzzmcp.observe import CALL, STACKS, Stacks
 from fuzzmcp.server import FakeServer
-from fuzzmcp.target import Target
 from fuzzmcp.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.transports.memory import MemoryWire
 
