@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fuzzmcp.api import case_of, check, run, violations
-    from fuzzmcp.case import Call, Case
     from fuzzmcp.checks import CheckFailed, judge
-    from fuzzmcp.contract import Contract
+    from fuzzmcp.core.case import Call, Case
+    from fuzzmcp.core.contract import Contract
+    from fuzzmcp.core.script import Script, ScriptError
+    from fuzzmcp.core.trace import Outcome, Run
     from fuzzmcp.fuzzing import fuzz
-    from fuzzmcp.script import Script, ScriptError
-    from fuzzmcp.trace import Outcome, Run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Call": "case",
-    "Case": "case",
+    "Call": "core.case",
+    "Case": "core.case",
     "CheckFailed": "checks",
-    "Contract": "contract",
-    "Outcome": "trace",
-    "Run": "trace",
-    "Script": "script",
-    "ScriptError": "script",
+    "Contract": "core.contract",
+    "Outcome": "core.trace",
+    "Run": "core.trace",
+    "Script": "core.script",
+    "ScriptError": "core.script",
     "case_of": "api",
     "check": "api",
     "fuzz": "fuzzing",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fuzzmcp.clock.internals import failed_unseen
-from fuzzmcp.trace import Leak
+from fuzzmcp.core.trace import Leak
 
 
 class Leftovers:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.spelling import meant
+from fuzzmcp.core.spelling import meant
 
 _PACKAGE = "fuzzmcp.clients"
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from fuzzmcp import checks as rules
 from fuzzmcp import tools as catalogue
-from fuzzmcp.case import Call, Case
 from fuzzmcp.checks import Violation
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.script import Script
-from fuzzmcp.trace import Run
 
 _DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]

@@ -10,10 +10,10 @@ from typing import Any
 
 from hypothesis.database import ExampleDatabase
 
-from fuzzmcp.case import Case
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
-from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.search import Budget, Search

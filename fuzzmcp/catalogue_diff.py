@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fuzzmcp.drift import Drift, Edit, apply
+from fuzzmcp.core.drift import Drift, Edit, apply
+from fuzzmcp.core.script import TEXT_MAX, Script, Step, action
 from fuzzmcp.schema_diff import Change, differences
 from fuzzmcp.schema_view import Document, case_free, text_of
 from fuzzmcp.schema_words import MISSING, come_or_gone, shown
-from fuzzmcp.script import TEXT_MAX, Script, Step, action
 from fuzzmcp.tools import Catalogue, Tool
 
 Json = Any

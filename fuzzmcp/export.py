@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path, PurePosixPath
 
-from fuzzmcp.case import default_calls
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import default_calls
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.corpus import SavedCase
-from fuzzmcp.fault import DEFAULT_VERSION
 from fuzzmcp.tools import crm
 
 _WIDTH = 88

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from fuzzmcp.trace import Site
+from fuzzmcp.core.trace import Site
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep

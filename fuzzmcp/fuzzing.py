@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from fuzzmcp import tools as catalogue
 from fuzzmcp.api import contract_of
-from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation, judge, known
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
-from fuzzmcp.trace import Run
 from fuzzmcp.transports.front import Front, catalogue_of
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.trace import Answer
+from fuzzmcp.core.trace import Answer
 
 _BLOCKS: Mapping[str, tuple[str, ...]] = {
     "text": ("text",),

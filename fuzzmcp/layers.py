@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-from fuzzmcp.trace import Event, Loop, Run
+from fuzzmcp.core.trace import Event, Loop, Run
 
 _SHOWN = 6
 """Numbers that one line shows at most."""

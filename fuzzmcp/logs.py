@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from fuzzmcp.trace import Log
+from fuzzmcp.core.trace import Log
 
 _LOGS_MAX = 1_000
 

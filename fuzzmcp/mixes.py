@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle, islice
 
-from fuzzmcp.script import Script, Step
+from fuzzmcp.core.script import Script, Step
 
 RUNS = 300
 """Mixes that are tried at most, where nobody says otherwise."""

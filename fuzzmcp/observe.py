@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.frames import (
     asked_by_a_thread,
     asking_thread,
@@ -25,7 +26,6 @@ from fuzzmcp.frames import (
     suspended,
 )
 from fuzzmcp.retry_libraries import retried
-from fuzzmcp.trace import Loop, Site
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fuzzmcp.drift import Edit, retyped
+from fuzzmcp.core.drift import Edit, retyped
 from fuzzmcp.samples import sample
 from fuzzmcp.schema_view import REFS, UNIONS, Document, Sameness, View, covers, renames, text_of, type_of
 from fuzzmcp.schema_words import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fuzzmcp.drift import Edit, canonical_json
+from fuzzmcp.core.drift import Edit, canonical_json
 from fuzzmcp.schema_view import text_of
 
 Json = Any

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fuzzmcp.core.script import Script, ScriptError, Step
+from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.mixes import RUNS, worst_mix
-from fuzzmcp.script import Script, ScriptError, Step
-from fuzzmcp.trace import Blocking, Outcome, Run
 from fuzzmcp.upstream.record import Exchange, Happened, operations
 
 TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")

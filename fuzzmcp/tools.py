@@ -14,7 +14,7 @@ import jsonschema
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 
-from fuzzmcp.drift import other_case
+from fuzzmcp.core.drift import other_case
 from fuzzmcp.samples import UnresolvableRef, formats_of, sample
 
 Json = Any

@@ -8,11 +8,11 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import Drift
-from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault
-from fuzzmcp.faults import ANSWERS, EXTRAS, IN_SECONDS, RANK, RPC_CODES, why_inapplicable
-from fuzzmcp.script import Action, Value, When, action
-from fuzzmcp.spelling import unknown
+from fuzzmcp.core.drift import Drift
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, IN_SECONDS, ODD_RESULTS, RANK, RPC_CODES, Fault, why_inapplicable
+from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.core.script import Action, Value, When, action
+from fuzzmcp.core.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
 from fuzzmcp.tools import Tool
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzzmcp.case import Case
-from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.script import Script
 from fuzzmcp.strategies.interleavings import reordered
 from fuzzmcp.strategies.moments import moments as moments_around
 from fuzzmcp.strategies.scripts import METHODS, scripts

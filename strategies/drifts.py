@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import Drift, Edit, apply, candidates
+from fuzzmcp.core.drift import Drift, Edit, apply, candidates
 from fuzzmcp.tools import Json, Tool
 
 __all__ = ["drifts"]
@@ -27,7 +27,7 @@ def drifts(tool: Tool) -> st.SearchStrategy[Drift]:
         tool: The tool whose results change.
 
     >>> from hypothesis import find
-    >>> from fuzzmcp.drift import apply, text_of
+    >>> from fuzzmcp.core.drift import apply, text_of
     >>> from fuzzmcp.tools import crm
     >>> tool = crm()[0]
     >>> text_of(find(drifts(tool), lambda drift: not tool.accepts_output(apply(drift, tool.sample_output))))

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from fuzzmcp.case import Call
-from fuzzmcp.script import OK, Action, Script, Step
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.strategies.moments import GAP
 
 __all__ = ["interleavings"]

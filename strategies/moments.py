@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from fuzzmcp.fault import SECONDS_MAX
+from fuzzmcp.core.protocol import SECONDS_MAX
 
 __all__ = ["delays", "moments"]
 

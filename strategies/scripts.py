@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.script import FOREVER, Action, Script, Step, When
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.script import FOREVER, Action, Script, Step, When
 from fuzzmcp.strategies import _kinds
 from fuzzmcp.strategies._kinds import Kind
 from fuzzmcp.strategies.moments import moments

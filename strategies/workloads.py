@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
 from fuzzmcp.strategies.schemas import values
 from fuzzmcp.tools import Catalogue, Json, Tool
 

@@ -15,8 +15,8 @@ from checks.clients import client, plain, retrying
 
 import fuzzmcp
 from fuzzmcp import Call, Case, CheckFailed, Contract, Script, ScriptError, tools
-from fuzzmcp.case import CaseError
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.case import CaseError
 from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.harness.target import TargetError
 from fuzzmcp.tools import ToolsError

@@ -12,7 +12,7 @@ import pytest
 from fuzzmcp import campaign
 from fuzzmcp.api import case_of
 from fuzzmcp.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, read, save
 from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness.target import target_of
@@ -169,7 +169,7 @@ def test_a_dead_fault_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _always_ok(build: Any) -> Any:
-    from fuzzmcp.script import OK
+    from fuzzmcp.core.script import OK
 
     return lambda action, *arguments, **options: build(OK, *arguments, **options)
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call, Case, CaseError, default_calls
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Call, Case, CaseError, default_calls
+from fuzzmcp.core.script import Script
 from fuzzmcp.tools import crm
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.catalogue_diff import Difference, checks_of, diff, plays, scripts_of
-from fuzzmcp.drift import apply, other_case
-from fuzzmcp.script import Script
+from fuzzmcp.core.drift import apply, other_case
+from fuzzmcp.core.script import Script
 from fuzzmcp.tools import Tool, crm, evolved
 
 # -- tools, annotations, arguments -------------------------------------------------------------------------------------

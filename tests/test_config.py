@@ -15,9 +15,9 @@ import tomlkit
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.config import CONTRACT, KEYS, Config, ConfigError, find, seconds_of
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.config import CONTRACT, KEYS, Config, ConfigError, find, seconds_of
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.toml import TomlError, line_of, parsed
 
 FULL = """
 client = "clients/mine.py:connect"
@@ -183,7 +183,7 @@ def test_only_what_is_a_path_is_relative_to_the_file(tmp_path: Path, monkeypatch
 
 def test_it_is_light_enough_for_every_pytest_run() -> None:
     code = (
-        "import sys; from fuzzmcp.config import find; find(); "
+        "import sys; from fuzzmcp.core.config import find; find(); "
         "print({'hypothesis', 'mcp', 'rich', 'anyio', 'jsonschema', 'click', 'asyncio'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

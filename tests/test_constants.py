@@ -16,10 +16,10 @@ from hypothesis.version import __version_info__
 from fuzzmcp import _constants
 from fuzzmcp._constants import none_of_this_process
 from fuzzmcp.api import case_of
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples import careful_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.mixes import worst_mix
-from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.strategies import cases
 

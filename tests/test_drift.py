@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import (
+from fuzzmcp.core.drift import (
     TYPES,
     DriftError,
     Edit,

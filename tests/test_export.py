@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import fuzzmcp
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.corpus import SavedCase, save
 from fuzzmcp.corpus.reading import read
 from fuzzmcp.export import code_of

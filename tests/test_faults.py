@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from fuzzmcp.fault import METHODS, ODD_RESULTS, TRANSPORTS, VERSIONS, Fault, era_of
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, RANK, why_inapplicable
-from fuzzmcp.script import Script, action
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, RANK, Fault, why_inapplicable
+from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS, era_of
+from fuzzmcp.core.script import Script, action
 
 TRAITS = {
     *("valid", "execution_error", "protocol_error", "transient", "silent", "ambiguous", "broken", "closes", "drift")

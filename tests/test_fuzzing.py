@@ -12,8 +12,8 @@ from commands import ROOT
 from hypothesis import Phase, example, settings
 
 import fuzzmcp
-from fuzzmcp.case import CaseError
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.case import CaseError
 from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.fuzzing import fuzz
 from fuzzmcp.harness import sdk

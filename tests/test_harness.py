@@ -44,11 +44,11 @@ from hypothesis import strategies as st
 
 import fuzzmcp
 from fuzzmcp.clock import EPOCH
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.trace import PROBE, Run
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness.run import Limits, drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.trace import PROBE, Run
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 once, patient = client(plain), client(careful)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from fuzzmcp.core.script import Script
 from fuzzmcp.mixes import Cost, worst_mix
-from fuzzmcp.script import Script
 
 KINDS = ("429", "529", "504", "hang")
 

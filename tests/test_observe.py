@@ -17,8 +17,8 @@ import tenacity
 from mcp import ClientSession
 
 import fuzzmcp
+from fuzzmcp.core.trace import Run, Site
 from fuzzmcp.observe import CALL, Stacks
-from fuzzmcp.trace import Run, Site
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 

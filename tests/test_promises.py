@@ -10,9 +10,9 @@ from benchmark.searches import find
 
 import fuzzmcp
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples.zoo import ZOO
-from fuzzmcp.faults import BY_NAME
-from fuzzmcp.script import Script
 
 CANARY = "RetriesSpendCap"
 BUDGET = 2_000

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from fuzzmcp.cli import main
-from fuzzmcp.faults import FAULTS
+from fuzzmcp.core.faults import FAULTS
+from fuzzmcp.core.script import Script
 from fuzzmcp.report.model import Report, Subject
-from fuzzmcp.script import Script
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call
-from fuzzmcp.redact import MASK, is_secret, redacted, redacted_case, redacted_text
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.redact import MASK, is_secret, redacted, redacted_case, redacted_text
 
 SECRET = "Sw0rdf!sh"
 names = st.sampled_from(["token", "apiKey", "API_KEY", "x-auth-token", "password", "clientSecret", "Authorization"])

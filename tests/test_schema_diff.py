@@ -9,7 +9,7 @@ import pytest
 from catalogues import DATE, INTEGER, NUMBER, OBJECT, STRING, Json, closed, played, prop, told, tool
 
 from fuzzmcp.catalogue_diff import diff, scripts_of
-from fuzzmcp.drift import apply
+from fuzzmcp.core.drift import apply
 from fuzzmcp.tools import Tool
 
 # -- the words ---------------------------------------------------------------------------------------------------------

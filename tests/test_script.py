@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import TYPES, Edit, canonical_json
-from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, Fault
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS
-from fuzzmcp.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
-from fuzzmcp.spelling import nearest
+from fuzzmcp.core.drift import TYPES, Edit, canonical_json
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, ODD_RESULTS, Fault
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS
+from fuzzmcp.core.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
+from fuzzmcp.core.spelling import nearest
 from fuzzmcp.strategies import scripts
 
 SECONDS = st.one_of(

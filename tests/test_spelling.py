@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp.faults import BY_NAME
-from fuzzmcp.spelling import meant, nearest
+from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.spelling import meant, nearest
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from stacking_clients import Failed, ask, client, looping
 
 import fuzzmcp
 from fuzzmcp.api import case_of
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.layers import Layer, Stack, attempts_of, stack_of
-from fuzzmcp.script import Script, ScriptError
 from fuzzmcp.stacking import TRANSIENT, Exploration, endless, explore, seen
 
 FILE = Path(layers.__file__).name

@@ -16,9 +16,9 @@ from checks.clients import Session, careful, client, plain, retrying
 from transports.test_front import shop
 
 import fuzzmcp
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.blocking import threaded
-from fuzzmcp.trace import Run
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 OVERLAPPING = ['get_order(order_id="A1")', 'get_order(order_id="A2")@0.5']

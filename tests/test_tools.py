@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import apply, canonical_drift
+from fuzzmcp.core.drift import apply, canonical_drift
 from fuzzmcp.samples import UnresolvableRef, resolve, sample
 from fuzzmcp.tools import Tool, ToolsError, compiled, crm, evolved, load, load_text
 

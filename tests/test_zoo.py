@@ -11,13 +11,13 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples.zoo import THEMES, ZOO, Bug
 from fuzzmcp.examples.zoo.reference import Client
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
 
 EACH = pytest.mark.parametrize("planted", ZOO.values(), ids=ZOO)

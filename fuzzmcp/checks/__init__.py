@@ -9,9 +9,9 @@ from typing import Any
 
 from fuzzmcp.checks import answers, endings, frames, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
-from fuzzmcp.contract import Contract
-from fuzzmcp.spelling import unknown
-from fuzzmcp.trace import Run
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.spelling import unknown
+from fuzzmcp.core.trace import Run
 
 
 class CheckFailed(AssertionError):

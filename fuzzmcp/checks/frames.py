@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzzmcp.checks.facts import Facts, Verdict, Violation, held_if, shortened
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import era_of
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import era_of
+from fuzzmcp.core.trace import Event
 from fuzzmcp.server import wire
-from fuzzmcp.trace import Event
 
 _BEFORE_INITIALIZE = ("initialize", "ping", "server/discover")
 _UNREADABLE = (-32700, -32600)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
-from fuzzmcp.contract import Contract
-from fuzzmcp.trace import Event
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.trace import Event
 
 _DUTIES = ("ping", "sampling", "elicit", "roots")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, seconds
-from fuzzmcp.contract import Contract
-from fuzzmcp.faults import ANSWERS
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.faults import ANSWERS
+from fuzzmcp.core.trace import Event
 from fuzzmcp.layers import attempts_of, stack_of
-from fuzzmcp.trace import Event
 
 _EPSILON = 1e-6
 _REFUSALS = (-32700, -32600, -32601, -32602)

@@ -14,8 +14,8 @@ from fuzzmcp.cli.options import client_or_configured, configuration, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 
 if TYPE_CHECKING:
-    from fuzzmcp.case import Case
     from fuzzmcp.cli.job import Job
+    from fuzzmcp.core.case import Case
     from fuzzmcp.corpus import Replayed, SavedCase
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from fuzzmcp.faults import BY_NAME
+from fuzzmcp.core.faults import BY_NAME
 
 
 def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str] | None = None) -> list[CompletionItem]:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from fuzzmcp.cli.options import configuration
-from fuzzmcp.config import KEYS, OWN, SHARED, Config, Origin, shown
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.config import KEYS, OWN, SHARED, Config, Origin, shown
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.report.text import harmless
 
 _DEFAULTS: Mapping[str, tuple[Any, str]] = {
@@ -77,7 +77,7 @@ Row = tuple[str, Any, "Origin | None"]
 
 def _rows(config: Config) -> Iterator[Row]:
     """Key, value and place of everything; without a place the value is the default."""
-    from fuzzmcp.contract import Contract
+    from fuzzmcp.core.contract import Contract
     from fuzzmcp.report.model import contract_json
 
     for key in KEYS:

@@ -12,21 +12,21 @@ from typing import Any
 
 from fuzzmcp import tools as catalogue
 from fuzzmcp.api import case_of, contract_of
-from fuzzmcp.case import Case, CaseError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
-from fuzzmcp.config import Config
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.case import Case, CaseError
+from fuzzmcp.core.config import Config
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.spelling import unknown
+from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, TargetError, find, load
 from fuzzmcp.report.model import Subject
-from fuzzmcp.script import Script
-from fuzzmcp.spelling import unknown
 from fuzzmcp.tools import ToolsError
-from fuzzmcp.trace import Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 

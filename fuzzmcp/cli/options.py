@@ -10,11 +10,11 @@ from click.core import ParameterSource
 
 from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
-from fuzzmcp.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
-from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
+from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
-_META = "fuzzmcp.config"
+_META = "fuzzmcp.core.config"
 _DEFAULTS = (
     "protocol", "transport", "backend", "time", "runs", "seed", "regressions", "save", "database", "baseline",
     "max_findings", "canary", "quiet",

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from fuzzmcp.cli.usage import BadOption, say
+from fuzzmcp.core.spelling import unknown
 from fuzzmcp.report.kinds import KINDS, written
-from fuzzmcp.spelling import unknown
 
 if TYPE_CHECKING:
     from fuzzmcp.report.model import Report

@@ -11,8 +11,8 @@ from fuzzmcp.cli.cases import replays
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
-from fuzzmcp.fault import METHODS
-from fuzzmcp.spelling import nearest
+from fuzzmcp.core.protocol import METHODS
+from fuzzmcp.core.spelling import nearest
 
 
 @click.command()
@@ -66,7 +66,7 @@ def _mistaken(word: str, context: click.Context) -> None:
 
 
 def _reads(word: str) -> bool:
-    from fuzzmcp.script import Script, ScriptError
+    from fuzzmcp.core.script import Script, ScriptError
 
     try:
         Script.parse(word)

@@ -10,11 +10,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from fuzzmcp.allowed import Allowed
 from fuzzmcp.cli.completion import offered
-from fuzzmcp.config import seconds_of
+from fuzzmcp.core.config import seconds_of
+from fuzzmcp.core.request_limits import Allowed
+from fuzzmcp.core.spelling import meant, unknown
 from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
-from fuzzmcp.spelling import meant, unknown
 
 NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fuzzmcp.cli.completion import complete_check, complete_fault
-from fuzzmcp.faults import BY_NAME
-from fuzzmcp.spelling import unknown
+from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.spelling import unknown
 
 
 @click.command()

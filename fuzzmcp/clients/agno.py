@@ -25,7 +25,7 @@ from fastmcp import Client
 from fuzzmcp.adapters import offered
 from fuzzmcp.clients import fastmcp
 from fuzzmcp.clients.fastmcp import Transport
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     error_words=("Error from MCP tool", "MCP tool", "Error: "),

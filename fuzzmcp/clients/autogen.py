@@ -21,7 +21,7 @@ from autogen_ext.tools.mcp import StdioServerParams, mcp_server_tools
 from mcp import ClientSession
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract()
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(protocol_errors_as_results=True)
 

@@ -21,7 +21,7 @@ from mcp import ClientSession
 
 from fuzzmcp.adapters import offered
 from fuzzmcp.clients.sdk_session import every_tool, greet
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=(

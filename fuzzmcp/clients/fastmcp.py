@@ -19,7 +19,7 @@ from fastmcp import Client
 from fastmcp.client.transports import ClientTransport
 from mcp import ClientSession
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=(

@@ -24,7 +24,7 @@ from google.adk.tools.tool_context import ToolContext
 from mcp import StdioServerParameters
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(protocol_errors_as_results=True, accepts=("ConnectionError",))
 

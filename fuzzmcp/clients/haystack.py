@@ -22,7 +22,7 @@ from haystack_integrations.tools.mcp import MCPToolset, StdioServerInfo
 from haystack_integrations.tools.mcp.mcp_tool import AsyncExecutor
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(accepts=("ToolInvocationError", "MCPConnectionError", "TimeoutError"))
 

@@ -22,7 +22,7 @@ from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp import ClientSession
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     max_frames=1_100,

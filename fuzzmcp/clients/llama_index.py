@@ -19,7 +19,7 @@ from typing import Any
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=("MCPError", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError")

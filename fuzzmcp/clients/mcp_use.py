@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 os.environ.setdefault("MCP_USE_ANONYMIZED_TELEMETRY", "false")  # read when it is imported, and sent from a thread
 

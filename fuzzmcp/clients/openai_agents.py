@@ -17,7 +17,7 @@ from typing import Any
 
 from agents.mcp import MCPServerStdio
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=(

@@ -24,7 +24,7 @@ from agents.tool_context import ToolContext
 from fuzzmcp.adapters import offered
 from fuzzmcp.clients import openai_agents
 from fuzzmcp.clients.openai_agents import Server
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     error_words=("An error occurred while running the tool",),

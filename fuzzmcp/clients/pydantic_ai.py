@@ -20,7 +20,7 @@ from typing import Any
 from pydantic_ai.mcp import MCPToolset
 
 from fuzzmcp.clients.fastmcp import Transport
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     deadline=700.0,

@@ -18,7 +18,7 @@ from typing import Any
 
 from mcp import Client
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=("MCPError", "ValidationError", "RuntimeError", "ClosedResourceError", "BrokenResourceError")

@@ -21,7 +21,7 @@ from typing import Any
 from mcp import ClientSession
 from mcp.types import PaginatedRequestParams
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 UNSUPPORTED_VERSION = -32022
 PAGES = 100

@@ -22,7 +22,7 @@ from mcp import StdioServerParameters
 from smolagents import MCPClient
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 contract = Contract(
     accepts=("McpError", "ValidationError", "RuntimeError", "ValueError", "TimeoutError", "ClosedResourceError"),

@@ -23,7 +23,7 @@ from strands.tools.mcp import MCPClient
 from strands.tools.registry import ToolRegistry
 
 from fuzzmcp.adapters import offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.blocking import in_thread
 
 contract = Contract(

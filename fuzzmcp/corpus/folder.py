@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.corpus.saved import CaseFileError, SavedCase
 from fuzzmcp.corpus.writing import definitions_of, text_of, updated
-from fuzzmcp.redact import redacted_case, redacted_text
 from fuzzmcp.tools import Catalogue, crm
 
 _UNFINISHED = re.compile(r"\.fuzzmcp-(\d+)\.tmp")

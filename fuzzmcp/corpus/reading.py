@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp import tools as catalogue
-from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.case import BACKENDS, Call, Case, CaseError
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.case import BACKENDS, Call, Case, CaseError
+from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.spelling import meant
+from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
-from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.script import Script, ScriptError
-from fuzzmcp.spelling import meant
 
 LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""

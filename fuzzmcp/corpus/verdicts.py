@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS, Violation, judge
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.trace import Run
 from fuzzmcp.corpus.saved import SavedCase
-from fuzzmcp.trace import Run
 
 Status = Literal["fixed", "still fails", "fails differently", "error"]
 FIXED: Status = "fixed"

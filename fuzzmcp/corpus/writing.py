@@ -7,7 +7,7 @@ from typing import Any
 
 import tomlkit
 
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, SavedCase
 from fuzzmcp.tools import Catalogue, crm
 

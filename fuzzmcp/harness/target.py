@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from fuzzmcp.adapters import why_missing
-from fuzzmcp.spelling import meant
+from fuzzmcp.core.spelling import meant
 
 
 class TargetError(Exception):

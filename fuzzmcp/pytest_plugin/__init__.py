@@ -1,7 +1,7 @@
 """The pytest plugin: saved cases are tests, and tests of one's own get a fake server in virtual time.
 
 pytest loads it in every run of the environment, so nothing heavy is imported before it is needed. `-p no:fuzzmcp`
-removes all of it. What it needs to know stands in the project's configuration (`fuzzmcp.config`): the client.
+removes all of it. What it needs to know stands in the project's configuration (`fuzzmcp.core.config`): the client.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fuzzmcp.config import Config, ConfigError, find
+from fuzzmcp.core.config import Config, ConfigError, find
 
 if TYPE_CHECKING:
     from fuzzmcp.pytest_plugin.cases import CaseFile

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from fuzzmcp.clock import Deadlock, VirtualClock
+from fuzzmcp.core.trace import Run
 from fuzzmcp.frames import installed
 from fuzzmcp.observe import Stacks
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 from fuzzmcp.server import FakeServer
-from fuzzmcp.trace import Run
 from fuzzmcp.transports.memory import MemoryWire
 
 _STALL = 3_600.0

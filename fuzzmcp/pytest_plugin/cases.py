@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fuzzmcp.config import Config, ConfigError, find, shown
+from fuzzmcp.core.config import Config, ConfigError, find, shown
 from fuzzmcp.pytest_plugin.failures import explained, failure
 
 if TYPE_CHECKING:
-    from fuzzmcp.case import Case
     from fuzzmcp.cli.job import Job
+    from fuzzmcp.core.case import Case
+    from fuzzmcp.core.trace import Run
     from fuzzmcp.corpus import Replayed, SavedCase
-    from fuzzmcp.trace import Run
 
 _NEAREST = pytest.StashKey[dict[Path, "Config | ConfigError"]]()
 _CLIENTS = pytest.StashKey[dict["Path | None", "_Client"]]()
@@ -155,9 +155,9 @@ class _Client:
     def _loaded(self) -> Job | BaseException:
         import click
 
-        from fuzzmcp.case import CaseError
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.fault import DEFAULT_VERSION
+        from fuzzmcp.core.case import CaseError
+        from fuzzmcp.core.protocol import DEFAULT_VERSION
         from fuzzmcp.harness.target import TargetError
         from fuzzmcp.tools import ToolsError
 

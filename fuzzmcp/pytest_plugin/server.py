@@ -9,17 +9,17 @@ from typing import Any
 
 from fuzzmcp import api, checks
 from fuzzmcp import tools as catalogue
-from fuzzmcp.case import Case, CaseError
-from fuzzmcp.config import Config
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.case import Case, CaseError
+from fuzzmcp.core.config import Config
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.spelling import meant
+from fuzzmcp.core.trace import Event, Run
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.text import harmless
-from fuzzmcp.script import Script, ScriptError
-from fuzzmcp.spelling import meant
-from fuzzmcp.trace import Event, Run
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")

@@ -9,17 +9,17 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from fuzzmcp import __version__
-from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION
-from fuzzmcp.redact import redacted_case, redacted_text
+from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.redact import redacted_case, redacted_text
+from fuzzmcp.core.trace import Run
 from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment, timeline
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.result import Result
 from fuzzmcp.tools import crm
-from fuzzmcp.trace import Run
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""

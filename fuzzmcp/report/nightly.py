@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzzmcp.campaign import Outcome
-from fuzzmcp.config import shown
+from fuzzmcp.core.config import shown
 from fuzzmcp.report.model import Report, Subject, report_of, saved
 
 

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from fuzzmcp.checks import HELD, Violation
-from fuzzmcp.redact import redacted_case, redacted_text
+from fuzzmcp.core.redact import redacted_case, redacted_text
+from fuzzmcp.core.trace import PROBE, Outcome, Run
 from fuzzmcp.report.console import show_finding, show_header, show_timeline
 from fuzzmcp.report.model import Subject, violated
 from fuzzmcp.report.terminal import labelled
 from fuzzmcp.report.text import counted, harmless, one_line
 from fuzzmcp.report.timeline import ending, timeline
-from fuzzmcp.trace import PROBE, Outcome, Run
 
 
 def show_replay(

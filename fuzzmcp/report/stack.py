@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from fuzzmcp import __version__
-from fuzzmcp.allowed import Allowed
+from fuzzmcp.core.redact import redacted_text
+from fuzzmcp.core.request_limits import Allowed
 from fuzzmcp.layers import Layer
-from fuzzmcp.redact import redacted_text
 from fuzzmcp.report.terminal import heading, labelled
 from fuzzmcp.report.text import counted, harmless, one_line, path_of
 from fuzzmcp.stacking import CallCost, Exploration, Seen

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fuzzmcp.core.trace import PROBE
 from fuzzmcp.report.text import harmless, ordinal
 from fuzzmcp.report.timeline import Moment
-from fuzzmcp.trace import PROBE
 
 FIRST, LAST = 14, 8
 """Moments of a timeline before and after the fold."""

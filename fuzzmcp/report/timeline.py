@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.redact import redacted_text
+from fuzzmcp.core.script import Action
+from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
 from fuzzmcp.interpret import interpret
-from fuzzmcp.redact import redacted_text
 from fuzzmcp.report.text import harmless, one_line, path_of
-from fuzzmcp.script import Action
-from fuzzmcp.trace import PROBE, Answer, Event, Outcome, Run, Site
 
 KEPT = 400
 """Moments that a saved timeline has at most: a page loop runs for thousands."""
@@ -28,8 +28,8 @@ class Moment:
 
     Attributes:
         direction: `->` from client to server, `<-` from server to client, empty for what is on no wire.
-        kind: The kind of event, as in `fuzzmcp.trace`; `silence` for a request that meets `hang` or `block`, `omitted`
-            for moments left out of a long timeline.
+        kind: The kind of event, as in `fuzzmcp.core.trace`; `silence` for a request that meets `hang` or `block`,
+            `omitted` for moments left out of a long timeline.
         method: The JSON-RPC method that was sent, or that is answered.
         id: The JSON-RPC id, where there is one.
         call: Number of the call (-1 the probe), None for what the client does by itself.

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.fault import HANDSHAKE_VERSIONS, METHODS, ODD_RESULTS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS, Fault
-from fuzzmcp.faults import FAULTS, IN_SECONDS
+from fuzzmcp.core.faults import FAULTS, IN_SECONDS, ODD_RESULTS, Fault
+from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS
 from fuzzmcp.report.terminal import print_table
 
 TRAITS = {
@@ -101,7 +101,7 @@ def spellings(fault: Fault) -> list[str]:
 def example(fault: Fault) -> str:
     """A script that plays the fault.
 
-    >>> from fuzzmcp.faults import BY_NAME
+    >>> from fuzzmcp.core.faults import BY_NAME
     >>> example(BY_NAME["429"]), example(BY_NAME["pages"]), example(BY_NAME["cancel"])
     ('429(5)', 'list:pages', 'hang+cancel@2')
     """

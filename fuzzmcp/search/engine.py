@@ -15,13 +15,14 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
 from fuzzmcp._constants import none_of_this_process
-from fuzzmcp.case import Case
 from fuzzmcp.checks import CHECKS, Violation, judge
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Action, Script, Step
+from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.guards import elders_spared, interrupts
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target
-from fuzzmcp.script import Action, Script, Step
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.opening import moments, prove
@@ -29,7 +30,6 @@ from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
-from fuzzmcp.trace import Run
 
 _BATCH = 200
 _NOTHING: dict[str, Violation] = {}

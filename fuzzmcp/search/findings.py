@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.case import Case
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
-from fuzzmcp.contract import Contract
-from fuzzmcp.faults import ANSWERS
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.faults import ANSWERS
+from fuzzmcp.core.script import OK
+from fuzzmcp.core.trace import Event, Outcome, Run
 from fuzzmcp.interpret import interpret
-from fuzzmcp.script import OK
-from fuzzmcp.trace import Event, Outcome, Run
 
 
 @dataclass(frozen=True)

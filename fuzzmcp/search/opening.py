@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fuzzmcp.case import Case
-from fuzzmcp.script import Script
-from fuzzmcp.trace import Outcome, Run
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.trace import Outcome, Run
 
 
 class CannotRun(Exception):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis.database import ExampleDatabase
 
-from fuzzmcp.case import Call, Case
-from fuzzmcp.redact import redacted_case
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.redact import redacted_case
+from fuzzmcp.core.script import Script
 from fuzzmcp.search.minimize import with_script
 
 _KEY = b"fuzzmcp.pending.1"

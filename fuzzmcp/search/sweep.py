@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from fuzzmcp.case import Call, Case
-from fuzzmcp.drift import candidates
-from fuzzmcp.fault import ODD_RESULTS, era_of
-from fuzzmcp.faults import ANSWERS, EXTRAS, why_inapplicable
-from fuzzmcp.script import OK, Action, Script, Step, action
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.drift import candidates
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, why_inapplicable
+from fuzzmcp.core.protocol import era_of
+from fuzzmcp.core.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.strategies.moments import GAP
 from fuzzmcp.tools import Tool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from fuzzmcp.script import Action
+from fuzzmcp.core.script import Action
+from fuzzmcp.core.trace import Answer
 from fuzzmcp.server.answers import Reply
 from fuzzmcp.server.wire import Frame
-from fuzzmcp.trace import Answer
 
 
 class Delivery(NamedTuple):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fuzzmcp.case import Case
-from fuzzmcp.fault import METHODS, STATELESS_VERSIONS, era_of
-from fuzzmcp.faults import why_inapplicable
-from fuzzmcp.script import OK, PLAIN, Action, Step
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.faults import why_inapplicable
+from fuzzmcp.core.protocol import METHODS, STATELESS_VERSIONS, era_of
+from fuzzmcp.core.script import OK, PLAIN, Action, Step
 from fuzzmcp.server import answers, catalogue, pieces, wire
 from fuzzmcp.server.answers import Asked, Reply
 from fuzzmcp.server.deliveries import Delivery, due, moment, of_answer, seconds
@@ -56,7 +56,7 @@ class _Held:
 class FakeServer:
     """Plays a case's script against one client.
 
-    >>> from fuzzmcp.script import Script
+    >>> from fuzzmcp.core.script import Script
     >>> server = FakeServer(Case(script=Script.parse("429@3")))
     >>> call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_order", "arguments": {}}}
     >>> [(d.at, d.frame["result"]["isError"]) for d in server.receive(call, now=10.0)]

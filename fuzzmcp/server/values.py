@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from fuzzmcp.drift import Drift, apply, canonical_drift, canonical_json
+from fuzzmcp.core.drift import Drift, apply, canonical_drift, canonical_json
 from fuzzmcp.tools import Tool
 
 _BIG = 2**53 + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fuzzmcp.fault import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, era_of
+from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, era_of
 from fuzzmcp.tools import Tool
 
 Frame = dict[str, Any]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.trace import PROBE, Event, Loop, Site
 from fuzzmcp.observe import CALL
-from fuzzmcp.trace import PROBE, Event, Loop, Site
 
 if TYPE_CHECKING:
     from fuzzmcp.transports.memory import MemoryWire

@@ -16,12 +16,12 @@ from typing import Any, NoReturn, Protocol
 import anyio
 from anyio.abc import Process
 
-from fuzzmcp.case import Call, Case
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.script import Action
+from fuzzmcp.core.trace import Event
 from fuzzmcp.harness.tasks import ANY_LOOP, Settled, Waits
 from fuzzmcp.observe import CALL, Stacks
-from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery, FakeServer
-from fuzzmcp.trace import Event
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.streams import LINES, MESSAGES, Form, Inbox, Outbox
 

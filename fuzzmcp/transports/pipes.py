@@ -16,8 +16,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.lowlevel import checkpoint
 
+from fuzzmcp.core.script import Action
 from fuzzmcp.harness.tasks import Settled
-from fuzzmcp.script import Action
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.memory import MemoryWire
 from fuzzmcp.transports.streams import LINES, Form, Inbox

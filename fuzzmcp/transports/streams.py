@@ -13,9 +13,9 @@ from typing import Any, NoReturn, Protocol
 
 import anyio
 
+from fuzzmcp.core.script import Action
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.tasks import Settled
-from fuzzmcp.script import Action
 from fuzzmcp.server import Delivery
 
 

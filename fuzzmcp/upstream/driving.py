@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.trace import Blocking, Outcome
 from fuzzmcp.harness.target import Target
 from fuzzmcp.observe import CALL, Stacks
-from fuzzmcp.script import Script
-from fuzzmcp.trace import Blocking, Outcome
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.beside import BUDGET, seeded, virtual
 from fuzzmcp.upstream.record import Happened

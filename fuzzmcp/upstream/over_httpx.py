@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from fuzzmcp.spelling import meant
+from fuzzmcp.core.spelling import meant
 from fuzzmcp.upstream.answers import Reply
 from fuzzmcp.upstream.server import Closed, Hopeless, TimedOut, Upstream
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fuzzmcp.core.script import Action, Script
+from fuzzmcp.core.trace import Blocking, Loop, Outcome, Site
 from fuzzmcp.layers import Attempt, Stack, stack_of
-from fuzzmcp.script import Action, Script
-from fuzzmcp.trace import Blocking, Loop, Outcome, Site
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from fuzzmcp.clock import LoopStalled
 from fuzzmcp.clock.places import Place
-from fuzzmcp.script import OK, Action, Script, Step
-from fuzzmcp.spelling import meant
-from fuzzmcp.trace import Site
+from fuzzmcp.core.script import OK, Action, Script, Step
+from fuzzmcp.core.spelling import meant
+from fuzzmcp.core.trace import Site
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits

@@ -12,9 +12,9 @@ from typing import Any
 from fuzzmcp.clock.asyncio_loop import AsyncioRun
 from fuzzmcp.clock.places import Place, here
 from fuzzmcp.clock.timeline import Timeline
+from fuzzmcp.core.script import Script, Step
+from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.observe import CALL, STACKS, Stacks
-from fuzzmcp.script import Script, Step
-from fuzzmcp.trace import Loop, Site
 from fuzzmcp.upstream.record import Exchange
 
 

@@ -11,7 +11,7 @@ import anyio
 from fuzzmcp.clock import Blocked, LoopStalled
 from fuzzmcp.clock.places import Place
 from fuzzmcp.clock.timeline import where_is
-from fuzzmcp.trace import Site
+from fuzzmcp.core.trace import Site
 
 
 async def sleep_until(place: Place, moment: float) -> None:

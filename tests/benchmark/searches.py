@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmark.figures import Find
 from fuzzmcp.api import case_of, contract_of
-from fuzzmcp.case import Case
 from fuzzmcp.checks import Violation, judge
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.examples.zoo import ZOO, Bug
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.script import OK, Action, Script, Step
 from fuzzmcp.search import Budget, Result, Search
 from fuzzmcp.search.findings import Tally
 from fuzzmcp.search.minimize import with_script

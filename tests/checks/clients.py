@@ -21,11 +21,11 @@ import anyio
 
 import fuzzmcp
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
-from fuzzmcp.contract import Contract
-from fuzzmcp.fault import DEFAULT_VERSION, era_of
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION, era_of
+from fuzzmcp.core.trace import Event, Run
 from fuzzmcp.harness import sdk
 from fuzzmcp.server import wire
-from fuzzmcp.trace import Event, Run
 
 VERSION = "2026-07-28"
 

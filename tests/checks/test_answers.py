@@ -10,7 +10,7 @@ import anyio
 import jsonschema
 import pytest
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.tools import crm
 
 from .clients import (

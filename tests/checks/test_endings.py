@@ -14,7 +14,7 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.adapters import ToolNotOffered, offered
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.run import Limits, drive
 from fuzzmcp.harness.target import target_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 
 from .clients import (
     AT_ONCE,

@@ -8,7 +8,7 @@ import pytest
 from commands import invoke
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
 from fuzzmcp.corpus import SavedCase, read, save
 
 NAIVE = "fuzzmcp.examples.naive_agent:connect"

@@ -17,7 +17,7 @@ from commands import NAIVE, ROOT, SDK, in_a_process, invoke, signalled, written
 
 import fuzzmcp
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.faults import FAULTS
+from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.harness import sdk
 
 HUNT = ("run", NAIVE, "--runs", "40", "--seed", "1")

@@ -18,7 +18,7 @@ from fuzzmcp.cli import main
 from fuzzmcp.cli.completion import complete_script
 from fuzzmcp.cli.options import budget_of, take_defaults
 from fuzzmcp.cli.run import run
-from fuzzmcp.faults import BY_NAME
+from fuzzmcp.core.faults import BY_NAME
 
 CLIENT = (ROOT / "examples/naive_agent.py").read_text()
 

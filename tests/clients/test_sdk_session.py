@@ -12,9 +12,9 @@ from mcp import ClientSession
 import fuzzmcp
 from clients.frameworks import ERROR, LAST, MCP_1, adapter, found, outcome, raised, reading, serves_every_tool
 from fuzzmcp.clients import sdk_session
+from fuzzmcp.core.trace import Outcome
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.trace import Outcome
 
 module = adapter("sdk_session")
 PROTOCOL_ERROR = "McpError" if MCP_1 else "MCPError"

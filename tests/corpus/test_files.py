@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.case import Call
 from fuzzmcp.corpus import CaseFileError, SavedCase, parse, read, save, text_of
 from fuzzmcp.corpus.writing import updated
 from fuzzmcp.strategies import cases

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
 from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, prune, read, rewrite, save
 
 ECHO = [{"name": "echo", "inputSchema": {"type": "object"}}]

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 
 from fuzzmcp import __version__
-from fuzzmcp.spelling import meant
+from fuzzmcp.core.spelling import meant
 from history.driving import drive
 from history.environments import Ready, ready
 from history.page import page

@@ -13,7 +13,7 @@ from pathlib import Path
 from installing import Done
 
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.report import load
 from history.pairs import Pair
 from history.results import Half, Search, spelled

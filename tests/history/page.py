@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 from history.pairs import Pair
 from history.results import Half, Result, spelled
 

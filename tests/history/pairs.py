@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fuzzmcp.fault import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_VERSION
 
 GET_ORDER = 'get_order(order_id="A1")'
 REFUND_ORDER = 'refund_order(order_id="A1", amount=20.5, reason="damaged")'

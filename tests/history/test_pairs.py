@@ -10,7 +10,7 @@ import pytest
 
 from fuzzmcp import Script, case_of
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.fault import VERSIONS
+from fuzzmcp.core.protocol import VERSIONS
 from history.again import folder_of
 from history.pairs import BY_NAME, PAIRS, Pair
 

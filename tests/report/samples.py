@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fuzzmcp import Contract, run, violations
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.examples import naive_agent
-from fuzzmcp.faults import FAULTS
 from fuzzmcp.report.model import Report, SavedFinding, Subject, contract_json, violated
 from fuzzmcp.report.timeline import Moment
 

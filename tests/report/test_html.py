@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.faults import FAULTS
+from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.report.html import page
 from fuzzmcp.report.html.element import E, render
 from fuzzmcp.report.model import Report

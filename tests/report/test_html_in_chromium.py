@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.faults import FAULTS
+from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.report.html import page as written
 from report.samples import NASTY, finding_of, report_with, spoiled
 

@@ -13,7 +13,7 @@ from mcp import ClientSession
 import fuzzmcp
 from fuzzmcp import campaign
 from fuzzmcp.api import case_of
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.report.kinds import KINDS
 from fuzzmcp.report.kinds import written as in_kind

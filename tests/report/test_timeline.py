@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fuzzmcp import run, violations
+from fuzzmcp.core.trace import Run
 from fuzzmcp.examples import naive_agent, sdk_client
 from fuzzmcp.report.timeline import KEPT, Moment, folded, timeline
-from fuzzmcp.trace import Run
 
 
 def moments_of(happened: Run) -> tuple[Moment, ...]:

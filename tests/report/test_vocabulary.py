@@ -7,10 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from fuzzmcp.fault import Fault
-from fuzzmcp.faults import BY_NAME, FAULTS
+from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.core.script import Script
 from fuzzmcp.report.vocabulary import TRAITS, example, show_fault, show_faults, spellings
-from fuzzmcp.script import Script
 
 
 def explained(fault: Fault, width: int = 200) -> str:

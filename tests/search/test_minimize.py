@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
-from fuzzmcp.script import Script
+from fuzzmcp.core.script import Script
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm

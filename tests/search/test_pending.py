@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.database import InMemoryExampleDatabase
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call, Case
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search

@@ -3,9 +3,9 @@ from itertools import islice
 import pytest
 
 from fuzzmcp.api import case_of
-from fuzzmcp.drift import candidates
-from fuzzmcp.fault import VERSIONS
-from fuzzmcp.faults import FAULTS, why_inapplicable
+from fuzzmcp.core.drift import candidates
+from fuzzmcp.core.faults import FAULTS, why_inapplicable
+from fuzzmcp.core.protocol import VERSIONS
 from fuzzmcp.search.minimize import spelled
 from fuzzmcp.search.sweep import sweep, workloads
 

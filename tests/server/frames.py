@@ -6,9 +6,9 @@ import json
 from importlib.metadata import version as installed
 from typing import Any
 
-from fuzzmcp.case import Case
-from fuzzmcp.fault import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
+from fuzzmcp.core.script import Script
 from fuzzmcp.server import Delivery, FakeServer
 from fuzzmcp.server import wire as fake_wire
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fuzzmcp.case import Case
-from fuzzmcp.fault import VERSIONS
-from fuzzmcp.script import action
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.protocol import VERSIONS
+from fuzzmcp.core.script import action
 from fuzzmcp.server import Delivery, FakeServer, wire
 from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm, evolved

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.drift import parse_drift
-from fuzzmcp.fault import ODD_RESULTS
+from fuzzmcp.core.drift import parse_drift
+from fuzzmcp.core.faults import ODD_RESULTS
 from fuzzmcp.server import values
 from fuzzmcp.strategies import arguments, outputs
 from fuzzmcp.tools import Tool, crm

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp.fault import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, VERSIONS
+from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, VERSIONS
 from fuzzmcp.server import wire
 from fuzzmcp.tools import crm
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from fuzzmcp.case import Call, Case, CaseError
-from fuzzmcp.drift import apply
-from fuzzmcp.fault import VERSIONS
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Call, Case, CaseError
+from fuzzmcp.core.drift import apply
+from fuzzmcp.core.protocol import VERSIONS
+from fuzzmcp.core.script import Script
 from fuzzmcp.strategies import cases
 from fuzzmcp.tools import crm, evolved, load
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
-from fuzzmcp.case import Call
-from fuzzmcp.script import Script
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.script import Script
 from fuzzmcp.strategies import calls, interleavings, scripts
 from fuzzmcp.tools import crm
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp.script import Script
+from fuzzmcp.core.script import Script
 from fuzzmcp.strategies import delays
 from fuzzmcp.strategies.moments import moments
 

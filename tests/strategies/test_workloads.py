@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.case import Call
+from fuzzmcp.core.case import Call
 from fuzzmcp.strategies import arguments, calls, outputs
 from fuzzmcp.strategies.workloads import variants
 from fuzzmcp.tools import Tool, crm, load

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.api import case_of
-from fuzzmcp.case import Call, Case
+from fuzzmcp.core.case import Call, Case
 from fuzzmcp.corpus import SavedCase, save
 from survey.results import Found, Result
 from survey.verdicts import Seen

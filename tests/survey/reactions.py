@@ -79,7 +79,7 @@ def reaction(client: Any, faults: str, **driven: str) -> dict[str, Any]:
     ('raised', 30.0, 1)
     """
     import fuzzmcp
-    from fuzzmcp.redact import redacted_text
+    from fuzzmcp.core.redact import redacted_text
     from fuzzmcp.report.text import one_line
 
     run = fuzzmcp.run(client, faults, quiet=True, **driven)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
 from fuzzmcp.report.model import Report, contract_json
 from fuzzmcp.report.words import status
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 
 from fuzzmcp.adapters import ADAPTERS, Adapter
-from fuzzmcp.case import TRANSPORTS
-from fuzzmcp.fault import DEFAULT_VERSION, STATELESS_VERSIONS
-from fuzzmcp.spelling import unknown
+from fuzzmcp.core.case import TRANSPORTS
+from fuzzmcp.core.protocol import DEFAULT_VERSION, STATELESS_VERSIONS
+from fuzzmcp.core.spelling import unknown
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.fault import era_of
+from fuzzmcp.core.protocol import era_of
 from fuzzmcp.report.markdown import code, plain
 from fuzzmcp.report.text import counted
 from survey.driving import package_of

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from anyio import create_task_group
 
+from fuzzmcp.core.faults import why_inapplicable
+from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples.careful_agent import connect as careful
 from fuzzmcp.examples.naive_agent import connect as naive
 from fuzzmcp.examples.sdk_client import connect as sdk
-from fuzzmcp.fault import METHODS, TRANSPORTS, VERSIONS
-from fuzzmcp.faults import why_inapplicable
-from fuzzmcp.script import Script
 from survey.reactions import FAULTS, main, reaction, versions
 
 SCRIPTS = [script for group in FAULTS.values() for script in group]

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from fuzzmcp.adapters import ADAPTERS, Adapter
-from fuzzmcp.case import TRANSPORTS
+from fuzzmcp.core.case import TRANSPORTS
 from survey.rows import ALL_TRANSPORTS, APART, BOTH_ERAS, BOTH_MAJORS, ENVIRONMENTS, Row, UnknownClient, chosen, rows_of
 
 ROWS = rows_of()

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from fuzzmcp._toml import TomlError, parsed
 from fuzzmcp.adapters import ADAPTERS
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.script import Script, ScriptError
-from fuzzmcp.spelling import unknown
+from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.spelling import unknown
+from fuzzmcp.core.toml import TomlError, parsed
 from survey.results import Found, Result
 from survey.rows import Row, rows_of
 

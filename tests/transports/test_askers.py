@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp.case import Call
-from fuzzmcp.trace import PROBE, Answer, Event
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.trace import PROBE, Answer, Event
 from fuzzmcp.transports.askers import call_that_asks
 
 A1, A2 = Call("get_order", {"order_id": "A1"}), Call("get_order", {"order_id": "A2"})

@@ -11,14 +11,14 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import VirtualClock
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.trace import PROBE
 from fuzzmcp.harness import sdk
 from fuzzmcp.observe import CALL, Stacks
-from fuzzmcp.script import Script
 from fuzzmcp.server import FakeServer
-from fuzzmcp.trace import PROBE
 from fuzzmcp.transports.memory import MemoryWire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])

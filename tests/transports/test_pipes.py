@@ -13,10 +13,10 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.case import Case
 from fuzzmcp.clock import VirtualClock
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.script import Script
 from fuzzmcp.observe import Stacks
-from fuzzmcp.script import Script
 from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire
 

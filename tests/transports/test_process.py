@@ -19,14 +19,14 @@ from mcp.client.stdio import stdio_client
 from mcp.os.posix import utilities
 
 import fuzzmcp
-from fuzzmcp.case import Case
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples.sdk_client import connect as over_streams
 from fuzzmcp.examples.zoo.pipes import StartsItsServer
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.observe import Stacks
-from fuzzmcp.script import Script
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire

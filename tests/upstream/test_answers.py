@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzmcp.clock import EPOCH
-from fuzzmcp.faults import ANSWERS, EXTRAS
-from fuzzmcp.script import Action, Script, Step, action
+from fuzzmcp.core.faults import ANSWERS, EXTRAS
+from fuzzmcp.core.script import Action, Script, Step, action
 from fuzzmcp.upstream import Upstream, answers
 
 SECONDS = st.floats(0, 1e9).map(lambda seconds: round(seconds, 6))

@@ -13,12 +13,12 @@ import anyio
 import pytest
 
 from fuzzmcp.api import case_of
-from fuzzmcp.contract import Contract
+from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.script import Script
 from fuzzmcp.examples import sdk_client
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.script import Script
 from fuzzmcp.stacking import CallCost, Seen, seen, seen_below
 from fuzzmcp.transports.front import Front, catalogue_of
 from fuzzmcp.upstream import Upstream

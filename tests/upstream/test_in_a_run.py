@@ -17,10 +17,10 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp import upstream
+from fuzzmcp.core.trace import Run
 from fuzzmcp.examples import sdk_client
 from fuzzmcp.layers import stack_of
 from fuzzmcp.observe import Stacks
-from fuzzmcp.trace import Run
 from fuzzmcp.upstream import Upstream
 from fuzzmcp.upstream.sessions import Session
 

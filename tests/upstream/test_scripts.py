@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp import upstream
-from fuzzmcp.fault import METHODS
-from fuzzmcp.script import Script
+from fuzzmcp.core.protocol import METHODS
+from fuzzmcp.core.script import Script
 from fuzzmcp.strategies.scripts import scripts
 from fuzzmcp.upstream import Happened, Upstream
 from fuzzmcp.upstream.answers import HINTS, why_undeliverable

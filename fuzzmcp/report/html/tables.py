@@ -6,8 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from fuzzmcp.fault import Fault
-from fuzzmcp.faults import BY_NAME, FAULTS
+from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.model import Report
 from fuzzmcp.report.text import counted

@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Iterator
 
-from fuzzmcp.drift import Drift, DriftError, parse_drift
-from fuzzmcp.fault import COUNT_MAX, METHODS, ODD_RESULTS, SECONDS_MAX, Fault
-from fuzzmcp.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS
-from fuzzmcp.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
-from fuzzmcp.spelling import nearest
+from fuzzmcp.core.drift import Drift, DriftError, parse_drift
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, ODD_RESULTS, Fault
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS, SECONDS_MAX
+from fuzzmcp.core.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
+from fuzzmcp.core.spelling import nearest
 
 _BREAKS = ",+@*:"
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from fuzzmcp.case import Call, Case
-from fuzzmcp.drift import TYPES
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.drift import TYPES
 
 MASK = "[redacted]"
 _SECRET = frozenset(("apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "key")) | {
@@ -118,7 +118,7 @@ def _mask_for(found: re.Match[str]) -> str:
 def redacted_case(case: Case) -> Case:
     """The case with masked arguments and outputs: it can still be driven.
 
-    >>> from fuzzmcp.case import Call
+    >>> from fuzzmcp.core.case import Call
     >>> str(redacted_case(Case(calls=(Call("get_order", {"order_id": "A1", "token": "s3cr3t"}),))).calls[0])
     'get_order(order_id="A1", token="[redacted]")'
     """

@@ -6,14 +6,52 @@ checks may conclude from it (`traits`). Rows stand simplest first: that is the o
 
 from __future__ import annotations
 
-from fuzzmcp.fault import (
-    HANDSHAKE_VERSIONS,
-    METHODS,
-    ODD_RESULTS,
-    VERSIONS,
-    Fault,
-    Parameter,
-)
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, TRANSPORTS, VERSIONS
+
+Role = Literal["answer", "extra"]
+
+ODD_RESULTS = ("many_blocks", "no_text", "links", "extra", "empty_strings", "big_integers", "unicode")
+"""Names that `odd(…)` takes; the first is what a bare `odd` means."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a fault takes in parentheses.
+
+    `kind` is the grammar of the value: `seconds`, `hint` (seconds or `none`), `text` (a JSON string), `code` and
+    `status` (integers: of JSON-RPC, of a process), `count`, `tokens`, `odd` (one of `ODD_RESULTS`) or `drift` (edits).
+    `default` is what the bare name means; `required` faults have no bare form.
+    """
+
+    kind: Literal["seconds", "hint", "text", "code", "status", "count", "tokens", "odd", "drift"]
+    default: float | int | str | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of server misbehaviour, as `fuzzmcp faults NAME` explains it.
+
+    `methods` names the script methods whose requests it can answer, `versions` the protocol versions that can carry
+    it, `transports` the ways of joining client and server that can. `traits` is what checks read: `valid`,
+    `execution_error`, `protocol_error`, `transient`, `silent` (nothing that settles the request ever comes),
+    `ambiguous` (the tool may have run), `broken` (the frame itself is invalid), `closes`.
+    """
+
+    name: str
+    role: Role
+    summary: str
+    detail: str
+    takes: Parameter | None = None
+    styled: bool = False
+    methods: tuple[str, ...] = ("call",)
+    versions: tuple[str, ...] = VERSIONS
+    transports: tuple[str, ...] = TRANSPORTS
+    traits: frozenset[str] = field(default_factory=frozenset)
+
 
 _EVERY = tuple(METHODS)
 _SINCE_OUTPUT_SCHEMA = VERSIONS[2:]

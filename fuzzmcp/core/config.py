@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp._toml import TomlError, line_of, parsed
-from fuzzmcp.fault import TRANSPORTS, VERSIONS
-from fuzzmcp.spelling import meant
+from fuzzmcp.core.protocol import TRANSPORTS, VERSIONS
+from fuzzmcp.core.spelling import meant
+from fuzzmcp.core.toml import TomlError, line_of, parsed
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
 BACKENDS = ("asyncio", "trio")

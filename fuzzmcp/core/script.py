@@ -16,9 +16,9 @@ from itertools import groupby
 from types import EllipsisType
 from typing import Literal
 
-from fuzzmcp.drift import Drift, canonical_json, text_of
-from fuzzmcp.fault import COUNT_MAX, METHODS, Fault
-from fuzzmcp.faults import BY_NAME
+from fuzzmcp.core.drift import Drift, canonical_json, text_of
+from fuzzmcp.core.faults import BY_NAME, Fault
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS
 
 When = float | Literal["cancel"] | None
 Value = float | int | str | Drift | None
@@ -193,7 +193,7 @@ class Script:
         Raises:
             ScriptError: The text is no script; no other exception ever comes out.
         """
-        from fuzzmcp._reader import Reader  # it builds scripts, so it stands above this module
+        from fuzzmcp.core.script_reader import Reader  # it builds scripts, so it stands above this module
 
         return Reader(text).script()
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.drift import canonical_json
-from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.faults import why_inapplicable
-from fuzzmcp.script import Script
-from fuzzmcp.spelling import unknown
+from fuzzmcp.core.drift import canonical_json
+from fuzzmcp.core.faults import why_inapplicable
+from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.script import Script
+from fuzzmcp.core.spelling import unknown
 from fuzzmcp.tools import Catalogue, Tool, crm
 
 BACKENDS = ("asyncio", "trio")

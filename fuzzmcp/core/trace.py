@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from fuzzmcp.case import Case
-from fuzzmcp.script import Action, Step
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.script import Action, Step
 
 Kind = Literal[
     "open",  # the client opened a connection
