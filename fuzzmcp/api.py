@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp import checks as rules
-from fuzzmcp import tools as catalogue
 from fuzzmcp.checks import Violation
 from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.script import Script

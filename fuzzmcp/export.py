@@ -10,10 +10,10 @@ from dataclasses import fields
 from pathlib import Path, PurePosixPath
 
 from fuzzmcp.core.case import default_calls
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.corpus import SavedCase
-from fuzzmcp.tools import crm
 
 _WIDTH = 88
 _INDENT = "    "

@@ -13,10 +13,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp import tools as catalogue
 from fuzzmcp.api import contract_of
 from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.trace import Run

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fuzzmcp.samples import UnresolvableRef, resolve
+from fuzzmcp.core.catalogue.samples import UnresolvableRef, resolve
 
 Json = Any
 _OLD_DIALECT = re.compile(r"draft-0[3-7]/")

@@ -8,13 +8,13 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift
 from fuzzmcp.core.faults import ANSWERS, EXTRAS, IN_SECONDS, ODD_RESULTS, RANK, RPC_CODES, Fault, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Action, Value, When, action
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
-from fuzzmcp.tools import Tool
 
 LATE = "late"
 """Not a fault of its own in the vocabulary: `ok@cancel` and `ok@SECONDS`. It is drawn like one, right after `hang`:

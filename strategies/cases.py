@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Case
+from fuzzmcp.core.catalogue.tools import Catalogue, crm, evolved
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.strategies.interleavings import reordered
@@ -17,7 +18,6 @@ from fuzzmcp.strategies.moments import moments as moments_around
 from fuzzmcp.strategies.scripts import METHODS, scripts
 from fuzzmcp.strategies.workloads import calls as workloads
 from fuzzmcp.strategies.workloads import outputs
-from fuzzmcp.tools import Catalogue, crm, evolved
 
 __all__ = ["cases"]
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import Json, Tool
 from fuzzmcp.core.drift import Drift, Edit, apply, candidates
-from fuzzmcp.tools import Json, Tool
 
 __all__ = ["drifts"]
 
@@ -28,7 +28,7 @@ def drifts(tool: Tool) -> st.SearchStrategy[Drift]:
 
     >>> from hypothesis import find
     >>> from fuzzmcp.core.drift import apply, text_of
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> tool = crm()[0]
     >>> text_of(find(drifts(tool), lambda drift: not tool.accepts_output(apply(drift, tool.sample_output))))
     'created>Created'

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis_jsonschema import from_schema
 
-from fuzzmcp.samples import sample
+from fuzzmcp.core.catalogue.samples import sample
+from fuzzmcp.core.catalogue.tools import compiled
 from fuzzmcp.strategies import _many
 from fuzzmcp.strategies._draft7 import UntranslatableError, translated
-from fuzzmcp.tools import compiled
 
 __all__ = ["values"]
 

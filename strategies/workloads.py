@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Call
+from fuzzmcp.core.catalogue.tools import Catalogue, Json, Tool
 from fuzzmcp.strategies.schemas import values
-from fuzzmcp.tools import Catalogue, Json, Tool
 
 __all__ = ["arguments", "calls", "outputs"]
 
@@ -26,7 +26,7 @@ def arguments(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
         tool: The tool to be called.
 
     >>> from hypothesis import given
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> tool = crm()[0]
     >>> @given(arguments(tool))
     ... def test_asks_for_an_order(arguments):
@@ -45,7 +45,7 @@ def outputs(tool: Tool) -> st.SearchStrategy[Json]:
         tool: The tool that answers.
 
     >>> from hypothesis import given
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> tool = crm()[0]
     >>> @given(outputs(tool))
     ... def test_accepts_every_order(order):
@@ -69,7 +69,7 @@ def calls(tools: Catalogue, max_calls: int = 3) -> st.SearchStrategy[tuple[Call,
         max_calls: The most calls.
 
     >>> from hypothesis import find
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> for call in find(calls(crm()), lambda calls: len(calls) == 2):
     ...     print(call)
     get_order(order_id="A1")
@@ -102,7 +102,7 @@ def calls(tools: Catalogue, max_calls: int = 3) -> st.SearchStrategy[tuple[Call,
 def variants(tool: Tool) -> list[dict[str, Any]]:
     """The sample arguments of a tool, then others that differ from it in one property, all of them valid.
 
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> variants(crm()[0])[:3]
     [{'order_id': 'A1'}, {'order_id': 'A2'}, {'order_id': 'A3'}]
     """

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import assume
 
-from fuzzmcp.catalogue_diff import diff, scripts_of
-from fuzzmcp.tools import Tool, load
+from fuzzmcp.core.catalogue.diff import diff, scripts_of
+from fuzzmcp.core.catalogue.tools import Tool, load
 
 OBJECT = {"type": "object"}
 STRING = {"type": "string"}

@@ -14,12 +14,13 @@ import pytest
 from checks.clients import client, plain, retrying
 
 import fuzzmcp
-from fuzzmcp import Call, Case, CheckFailed, Contract, Script, ScriptError, tools
+from fuzzmcp import Call, Case, CheckFailed, Contract, Script, ScriptError
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import CaseError
+from fuzzmcp.core.catalogue import tools
+from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.harness.target import TargetError
-from fuzzmcp.tools import ToolsError
 
 hasty = client(retrying(1.0))
 

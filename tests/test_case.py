@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call, Case, CaseError, default_calls
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.script import Script
-from fuzzmcp.tools import crm
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = st.one_of(st.sampled_from(["get_order", "a.b/c-d", "my tool", "", 'q"', "x=1", "f(", "1"]), TEXTS)

@@ -11,10 +11,10 @@ from catalogues import DATE, INTEGER, NUMBER, STRING, Json, closed, played, prop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.catalogue_diff import Difference, checks_of, diff, plays, scripts_of
+from fuzzmcp.core.catalogue.diff import Difference, checks_of, diff, plays, scripts_of
+from fuzzmcp.core.catalogue.tools import Tool, crm, evolved
 from fuzzmcp.core.drift import apply, other_case
 from fuzzmcp.core.script import Script
-from fuzzmcp.tools import Tool, crm, evolved
 
 # -- tools, annotations, arguments -------------------------------------------------------------------------------------
 

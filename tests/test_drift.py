@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.drift import (
     TYPES,
     DriftError,
@@ -23,7 +24,6 @@ from fuzzmcp.core.drift import (
     retyped,
     text_of,
 )
-from fuzzmcp.tools import crm
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = st.one_of(st.sampled_from(["a", "b", "order_id", "orderId", "0", "1", "a/b", "", "-", "x;y", 'q"', "é"]), TEXTS)

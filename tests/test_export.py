@@ -15,12 +15,12 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Case
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.corpus import SavedCase, save
 from fuzzmcp.corpus.reading import read
 from fuzzmcp.export import code_of
 from fuzzmcp.strategies import cases
-from fuzzmcp.tools import crm
 
 CLIENT = "fuzzmcp.examples.careful_agent:connect"
 FILE = Path("tests/test_regressions.py")

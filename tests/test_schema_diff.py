@@ -8,9 +8,9 @@ import json
 import pytest
 from catalogues import DATE, INTEGER, NUMBER, OBJECT, STRING, Json, closed, played, prop, told, tool
 
-from fuzzmcp.catalogue_diff import diff, scripts_of
+from fuzzmcp.core.catalogue.diff import diff, scripts_of
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import apply
-from fuzzmcp.tools import Tool
 
 # -- the words ---------------------------------------------------------------------------------------------------------
 

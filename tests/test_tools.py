@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.samples import UnresolvableRef, resolve, sample
+from fuzzmcp.core.catalogue.tools import Tool, ToolsError, compiled, crm, evolved, load, load_text
 from fuzzmcp.core.drift import apply, canonical_drift
-from fuzzmcp.samples import UnresolvableRef, resolve, sample
-from fuzzmcp.tools import Tool, ToolsError, compiled, crm, evolved, load, load_text
 
 OBJECT = {"type": "object"}
 

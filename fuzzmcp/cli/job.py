@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp import tools as catalogue
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.case import Case, CaseError
+from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
@@ -26,7 +27,6 @@ from fuzzmcp.harness import sdk
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, TargetError, find, load
 from fuzzmcp.report.model import Subject
-from fuzzmcp.tools import ToolsError
 from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 

@@ -67,12 +67,12 @@ def _print_catalogue(command: tuple[str, ...], timeout: float) -> int:
 
 
 def _print_differences(command: tuple[str, ...], timeout: float, saved: str, client: str, as_json: bool) -> int:
-    from fuzzmcp.tools import Tool, load
+    from fuzzmcp.core.catalogue.tools import Tool, load
 
     old = load(saved)  # before the server is started: a file that is no catalogue needs no server
 
-    from fuzzmcp.catalogue_diff import diff
     from fuzzmcp.cli.listing import list_tools
+    from fuzzmcp.core.catalogue.diff import diff
     from fuzzmcp.report import terminal
     from fuzzmcp.report.differences import Compared, show_differences
 
@@ -92,7 +92,7 @@ def _print_differences(command: tuple[str, ...], timeout: float, saved: str, cli
 
 
 def _warn_of_unusable(found: list[dict[str, Any]]) -> None:
-    from fuzzmcp.tools import ToolsError, load_text
+    from fuzzmcp.core.catalogue.tools import ToolsError, load_text
 
     try:
         load_text(json.dumps({"tools": found}), "tools")

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm
 from fuzzmcp.core.drift import canonical_json
 from fuzzmcp.core.faults import why_inapplicable
 from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
-from fuzzmcp.tools import Catalogue, Tool, crm
 
 BACKENDS = ("asyncio", "trio")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")

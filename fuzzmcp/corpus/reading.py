@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp import tools as catalogue
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import BACKENDS, Call, Case, CaseError
+from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant

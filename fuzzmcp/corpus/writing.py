@@ -8,8 +8,8 @@ from typing import Any
 import tomlkit
 
 from fuzzmcp.core.case import Call
+from fuzzmcp.core.catalogue.tools import Catalogue, crm
 from fuzzmcp.corpus.saved import INTEGERS, VERSION, SavedCase
-from fuzzmcp.tools import Catalogue, crm
 
 
 def text_of(saved: SavedCase) -> str:

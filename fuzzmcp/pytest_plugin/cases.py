@@ -157,9 +157,9 @@ class _Client:
 
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.core.case import CaseError
+        from fuzzmcp.core.catalogue.tools import ToolsError
         from fuzzmcp.core.protocol import DEFAULT_VERSION
         from fuzzmcp.harness.target import TargetError
-        from fuzzmcp.tools import ToolsError
 
         options = {
             "check": (), "skip": (), "call": (), "tools": None, "deadline": None, "max_requests": None, "accept": (),

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from fuzzmcp import api, checks
-from fuzzmcp import tools as catalogue
 from fuzzmcp.core.case import Case, CaseError
+from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION

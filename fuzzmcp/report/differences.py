@@ -12,12 +12,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from fuzzmcp.catalogue_diff import Difference, checks_of, plays, scripts_of
 from fuzzmcp.core.case import Call
+from fuzzmcp.core.catalogue.diff import Difference, checks_of, plays, scripts_of
+from fuzzmcp.core.catalogue.tools import Catalogue
 from fuzzmcp.core.drift import text_of
 from fuzzmcp.core.script import Script
 from fuzzmcp.report.text import counted, harmless
-from fuzzmcp.tools import Catalogue
 
 _COLUMN_MAX = 64
 

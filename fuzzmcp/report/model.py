@@ -11,6 +11,7 @@ from typing import Any, Literal
 from fuzzmcp import __version__
 from fuzzmcp.checks import CHECKS, Violation
 from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
@@ -19,7 +20,6 @@ from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment, timeline
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.result import Result
-from fuzzmcp.tools import crm
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""

@@ -11,10 +11,10 @@ from itertools import product
 from typing import Any
 
 from fuzzmcp.core.case import Call, Case, default_calls
+from fuzzmcp.core.catalogue.tools import evolved
 from fuzzmcp.core.drift import candidates, canonical_drift
 from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RPC_CODES, why_inapplicable
 from fuzzmcp.core.script import FOREVER, OK, Action, Script, Step, action
-from fuzzmcp.tools import evolved
 
 _TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
 _ENDLESS = 10_000

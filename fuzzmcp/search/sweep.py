@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import product
 
 from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import candidates
 from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, why_inapplicable
 from fuzzmcp.core.protocol import era_of
 from fuzzmcp.core.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.strategies.moments import GAP
-from fuzzmcp.tools import Tool
 
 _CODES = (-32603, -32602, -32601, -32600, -32000)
 _SLOW_EXTRAS = ("progress", "ping", "sampling", "elicit", "roots", "list_changed", "log", "server_cancel")

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift, canonical_json
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import OK, Action
 from fuzzmcp.core.trace import Answer
 from fuzzmcp.server import values, wire
 from fuzzmcp.server.wire import Frame
-from fuzzmcp.tools import Tool
 
 _readable = json.JSONEncoder(ensure_ascii=False).encode
 _sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode

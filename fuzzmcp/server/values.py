@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift, apply, canonical_drift, canonical_json
-from fuzzmcp.tools import Tool
 
 _BIG = 2**53 + 1
 _ODD_TEXT = "nai\u0308ve \u2603 \u05d0\u05d1 \U0001f600 \u202e\u200b"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, era_of
-from fuzzmcp.tools import Tool
 
 Frame = dict[str, Any]
 

@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fuzzmcp import tools as catalogue
 from fuzzmcp.clock import VirtualClock
+from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.logs import collected_logs
 
 
@@ -62,7 +62,7 @@ def catalogue_of(server: Any) -> catalogue.Catalogue:
 
     Raises:
         FrontError: It is no server, or its tools cannot be listed.
-        fuzzmcp.tools.ToolsError: One of its tools cannot be used.
+        fuzzmcp.core.catalogue.tools.ToolsError: One of its tools cannot be used.
     """
     if not is_server(server):
         raise FrontError(f"{type(server).__name__} is no MCP server: expected MCPServer, FastMCP or Server")

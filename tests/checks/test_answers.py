@@ -10,8 +10,8 @@ import anyio
 import jsonschema
 import pytest
 
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.tools import crm
 
 from .clients import (
     AT_ONCE,

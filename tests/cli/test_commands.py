@@ -161,12 +161,12 @@ def test_the_replay_command_of_every_finding_shows_its_violation_again(hunt: tup
 def test_a_replay_command_repeats_the_options_that_the_case_does_not_tell(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     asked = ("--max-requests", "9", "--max-requests", "get_order=1")
-    options = ("--tools", "examples/crm.json", *asked, "--protocol", "2025-06-18", "--check")
+    options = ("--tools", "fuzzmcp/core/catalogue/crm.json", *asked, "--protocol", "2025-06-18", "--check")
     invoke("run", NAIVE, "--runs", "40", *options, "request_budget", "--report", f"json={file}")
     (finding, *_) = json.loads(file.read_text())["findings"]
     assert "the contract allows 1: naive_agent.py:" in finding["message"]
     _, *arguments = shlex.split(finding["replay"])
-    assert arguments[-8:] == ["--protocol", "2025-06-18", "--tools", "examples/crm.json", *asked]
+    assert arguments[-8:] == ["--protocol", "2025-06-18", "--tools", "fuzzmcp/core/catalogue/crm.json", *asked]
     assert finding["message"] in invoke(*arguments).stdout
 
 

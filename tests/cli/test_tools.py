@@ -14,8 +14,8 @@ import pytest
 from click.testing import Result
 from commands import NAIVE, ROOT, invoke, written
 
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.harness import sdk
-from fuzzmcp.tools import crm
 
 SERVER = """
 import json, sys
@@ -189,13 +189,13 @@ def test_a_file_that_is_no_catalogue_is_exit_code_2_before_any_server_starts(
 def test_bad_usage_is_exit_code_2_and_a_server_that_cannot_be_run_is_3(tmp_path: Path) -> None:
     missing = invoke("tools", "--diff", str(tmp_path / "none.json"), "--", sys.executable)
     assert (missing.exit_code, "cannot be read" in missing.stderr) == (2, True)
-    assert invoke("tools", "--diff", "examples/crm.json").exit_code == 2
+    assert invoke("tools", "--diff", "fuzzmcp/core/catalogue/crm.json").exit_code == 2
     for option in (["--json"], ["--client", "a:b"]):
         alone = invoke("tools", *option, "--", sys.executable)
         assert (alone.exit_code, alone.stderr) == (2, f"fuzzmcp: {option[0]}: only together with --diff FILE\n")
-    mistyped = invoke("tools", "--dif=examples/crm.json", "--", sys.executable)
+    mistyped = invoke("tools", "--dif=fuzzmcp/core/catalogue/crm.json", "--", sys.executable)
     assert (mistyped.exit_code, mistyped.stderr) == (2, "fuzzmcp: no such option '--dif'; did you mean '--diff'?\n")
-    unknown = invoke("tools", "--diff", "examples/crm.json", "--", "no-such-command-anywhere")
+    unknown = invoke("tools", "--diff", "fuzzmcp/core/catalogue/crm.json", "--", "no-such-command-anywhere")
     assert (unknown.exit_code, unknown.stderr) == (3, "fuzzmcp: there is no command 'no-such-command-anywhere'\n")
 
 

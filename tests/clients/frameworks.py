@@ -12,9 +12,9 @@ import pytest
 import fuzzmcp
 from fuzzmcp.adapters import why_missing
 from fuzzmcp.checks import Violation
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.trace import Outcome, Run
 from fuzzmcp.interpret import Reading, interpret
-from fuzzmcp.tools import crm
 
 MCP_1 = version("mcp").startswith("1.")
 ERROR = "order service: validation failed: unknown customer"

@@ -6,10 +6,10 @@ import io
 
 from catalogues import INTEGER, STRING, closed, prop, tool
 
-from fuzzmcp.catalogue_diff import diff
+from fuzzmcp.core.catalogue.diff import diff
+from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.report.differences import Compared, show_differences
 from fuzzmcp.report.terminal import console_for
-from fuzzmcp.tools import Tool
 
 
 def compared(old: Tool, new: Tool) -> Compared:

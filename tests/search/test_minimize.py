@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.script import Script
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.strategies import cases
-from fuzzmcp.tools import crm
 
 ORDER = 'get_order(order_id="A1")'
 OTHER = 'get_order(order_id="A7")@0'

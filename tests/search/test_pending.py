@@ -10,13 +10,13 @@ from hypothesis.database import InMemoryExampleDatabase
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.pending import _KEY, Pending
 from fuzzmcp.strategies import cases
-from fuzzmcp.tools import crm
 
 
 @given(cases(crm()))

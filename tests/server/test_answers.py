@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import fuzzmcp
+from fuzzmcp.core.catalogue.tools import Tool, crm
 from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, VERSIONS
 from fuzzmcp.core.script import Action, Script, action
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.server import Delivery, FakeServer, answers, wire
 from fuzzmcp.server.answers import Asked
-from fuzzmcp.tools import Tool, crm
 
 from .frames import HANDSHAKE, STATELESS, call, fake, frames, judges, request, validate
 

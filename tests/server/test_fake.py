@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzzmcp.core.case import Case
+from fuzzmcp.core.catalogue.tools import crm, evolved
 from fuzzmcp.core.protocol import VERSIONS
 from fuzzmcp.core.script import action
 from fuzzmcp.server import Delivery, FakeServer, wire
 from fuzzmcp.strategies import cases
-from fuzzmcp.tools import crm, evolved
 
 from .frames import HANDSHAKE, STATELESS, call, cancelled, fake, frames, request
 

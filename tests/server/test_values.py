@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import Tool, crm
 from fuzzmcp.core.drift import parse_drift
 from fuzzmcp.core.faults import ODD_RESULTS
 from fuzzmcp.server import values
 from fuzzmcp.strategies import arguments, outputs
-from fuzzmcp.tools import Tool, crm
 
 from .frames import call, fake, frames
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, VERSIONS
 from fuzzmcp.server import wire
-from fuzzmcp.tools import crm
 
 from .frames import HANDSHAKE, STATELESS, fake, frames, judges, request, validate
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzmcp.core.case import Call, Case, CaseError
+from fuzzmcp.core.catalogue.tools import crm, evolved, load
 from fuzzmcp.core.drift import apply
 from fuzzmcp.core.protocol import VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.strategies import cases
-from fuzzmcp.tools import crm, evolved, load
 
 from .searching import smallest
 

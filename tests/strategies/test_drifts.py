@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import Tool, crm, load
 from fuzzmcp.core.drift import Drift, apply, candidates, parse_drift, text_of
 from fuzzmcp.strategies import drifts
-from fuzzmcp.tools import Tool, crm, load
 
 from .searching import smallest
 

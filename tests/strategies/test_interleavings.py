@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzmcp.core.case import Call
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.script import Script
 from fuzzmcp.strategies import calls, interleavings, scripts
-from fuzzmcp.tools import crm
 
 from .searching import smallest
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.samples import sample
+from fuzzmcp.core.catalogue.samples import sample
+from fuzzmcp.core.catalogue.tools import compiled
 from fuzzmcp.strategies import values
 from fuzzmcp.strategies._draft7 import UntranslatableError, translated
-from fuzzmcp.tools import compiled
 
 from .searching import smallest
 

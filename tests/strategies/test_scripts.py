@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.drift import apply
 from fuzzmcp.core.faults import BY_NAME, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, VERSIONS
 from fuzzmcp.core.script import Action, Script
 from fuzzmcp.strategies import scripts
-from fuzzmcp.tools import crm
 
 from .searching import smallest
 

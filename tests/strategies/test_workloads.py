@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Call
+from fuzzmcp.core.catalogue.tools import Tool, crm, load
 from fuzzmcp.strategies import arguments, calls, outputs
 from fuzzmcp.strategies.workloads import variants
-from fuzzmcp.tools import Tool, crm, load
 
 from .searching import smallest
 

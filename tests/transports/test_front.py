@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import fuzzmcp
+from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import sdk
-from fuzzmcp.tools import ToolsError
 from fuzzmcp.transports.front import FrontError, catalogue_of, is_server
 
 MAJOR = sdk.MAJOR

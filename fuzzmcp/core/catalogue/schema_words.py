@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from fuzzmcp.core.catalogue.schema_view import text_of
 from fuzzmcp.core.drift import Edit, canonical_json
-from fuzzmcp.schema_view import text_of
 
 Json = Any
 MISSING: Any = object()

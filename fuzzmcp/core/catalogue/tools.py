@@ -14,8 +14,8 @@ import jsonschema
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 
+from fuzzmcp.core.catalogue.samples import UnresolvableRef, formats_of, sample
 from fuzzmcp.core.drift import other_case
-from fuzzmcp.samples import UnresolvableRef, formats_of, sample
 
 Json = Any
 
@@ -100,8 +100,8 @@ def compiled(schema: Json) -> Validator:
 
 @lru_cache(maxsize=1)
 def crm() -> Catalogue:
-    """The bundled catalogue of a small customer system, `examples/crm.json`."""
-    return load_text(resources.files("fuzzmcp.examples").joinpath("crm.json").read_text("utf-8"), "crm.json")
+    """The bundled catalogue of a small customer system, `crm.json` beside this module."""
+    return load_text(resources.files("fuzzmcp.core.catalogue").joinpath("crm.json").read_text("utf-8"), "crm.json")
 
 
 def load(source: str | Path | Sequence[Mapping[str, Json]] | Mapping[str, Json] | Catalogue | None) -> Catalogue:

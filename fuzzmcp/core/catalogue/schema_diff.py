@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fuzzmcp.core.drift import Edit, retyped
-from fuzzmcp.samples import sample
-from fuzzmcp.schema_view import REFS, UNIONS, Document, Sameness, View, covers, renames, text_of, type_of
-from fuzzmcp.schema_words import (
+from fuzzmcp.core.catalogue.samples import sample
+from fuzzmcp.core.catalogue.schema_view import REFS, UNIONS, Document, Sameness, View, covers, renames, text_of, type_of
+from fuzzmcp.core.catalogue.schema_words import (
     MISSING,
     come_or_gone,
     either,
@@ -24,6 +23,7 @@ from fuzzmcp.schema_words import (
     spelled,
     spelled_path,
 )
+from fuzzmcp.core.drift import Edit, retyped
 
 Json = Any
 _PLACES_MAX = 3_000

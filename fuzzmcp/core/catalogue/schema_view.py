@@ -12,8 +12,8 @@ from typing import Any
 
 from referencing import Registry
 
-from fuzzmcp.samples import UnresolvableRef, resolve
-from fuzzmcp.tools import compiled
+from fuzzmcp.core.catalogue.samples import UnresolvableRef, resolve
+from fuzzmcp.core.catalogue.tools import compiled
 
 Json = Any
 UNIONS = ("anyOf", "oneOf")

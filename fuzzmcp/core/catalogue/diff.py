@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from fuzzmcp.core.catalogue.schema_diff import Change, differences
+from fuzzmcp.core.catalogue.schema_view import Document, case_free, text_of
+from fuzzmcp.core.catalogue.schema_words import MISSING, come_or_gone, shown
+from fuzzmcp.core.catalogue.tools import Catalogue, Tool
 from fuzzmcp.core.drift import Drift, Edit, apply
 from fuzzmcp.core.script import TEXT_MAX, Script, Step, action
-from fuzzmcp.schema_diff import Change, differences
-from fuzzmcp.schema_view import Document, case_free, text_of
-from fuzzmcp.schema_words import MISSING, come_or_gone, shown
-from fuzzmcp.tools import Catalogue, Tool
 
 Json = Any
 Part = Literal["tool", "description", "annotations", "arguments", "output"]
@@ -40,7 +40,7 @@ class Difference:
         may: The new schema allows this without demanding it.
         fault: The fault that plays it: `drift`, `unstructured`, `toolgone`, or the empty string.
 
-    >>> from fuzzmcp.tools import crm, evolved
+    >>> from fuzzmcp.core.catalogue.tools import crm, evolved
     >>> print(diff(crm(), evolved(crm()))[0])
     get_order: order_id>orderId
     """
@@ -65,7 +65,7 @@ def diff(old: Catalogue, new: Catalogue) -> tuple[Difference, ...]:
     Nothing is a difference but what is said: tools in another order, a `$ref` written out, titles and `examples` in a
     schema are none. What cannot be played is told all the same.
 
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> diff(crm(), crm())
     ()
     """
@@ -176,7 +176,7 @@ def scripts_of(found: Sequence[Difference]) -> tuple[tuple[str, Script], ...]:
     One script plays as much of a tool as fits together; what is allowed as an alternative at the same place (null, or
     a value left out) is played by another.
 
-    >>> from fuzzmcp.tools import crm, evolved
+    >>> from fuzzmcp.core.catalogue.tools import crm, evolved
     >>> [(name, str(script)) for name, script in scripts_of(diff(crm(), evolved(crm())))][:2]
     [('get_order', 'drift(order_id>orderId)'), ('refund_order', 'drift(refund_id>refundId)')]
     """
@@ -201,7 +201,7 @@ def checks_of(tool: Tool, script: Script) -> tuple[str, ...]:
     """The checks that a script of `scripts_of` is for: a drift that the old outputSchema does not reject is nobody's
     to catch; it has to arrive as it is.
 
-    >>> from fuzzmcp.tools import crm
+    >>> from fuzzmcp.core.catalogue.tools import crm
     >>> checks_of(crm()[0], Script.parse("drift(total:string)")), checks_of(crm()[0], Script.parse("drift(-note)"))
     (('drift_caught',), ('valid_accepted',))
     """

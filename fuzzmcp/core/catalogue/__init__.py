@@ -1,0 +1,1 @@
+"""Tools and their schemas: a catalogue read, samples that satisfy a schema, the differences of two catalogues."""
