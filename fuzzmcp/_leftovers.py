@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fuzzmcp.clock.internals import failed_unseen
 from fuzzmcp.core.trace import Leak
+from fuzzmcp.harness.clock.internals import failed_unseen
 
 
 class Leftovers:

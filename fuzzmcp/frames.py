@@ -22,7 +22,7 @@ _CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
 _LIBRARIES = tuple(
     sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
 )
-_HARNESS_FILE, _JOBS = os.path.join(_HERE + "harness", "run.py"), _HERE + os.path.join("clock", "threads.py")
+_HARNESS_FILE, _JOBS = os.path.join(_HERE + "harness", "run.py"), _HERE + os.path.join("harness", "clock", "threads.py")
 _TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
 _MACHINERY_FILES = tuple(
     library + name

@@ -43,10 +43,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fuzzmcp
-from fuzzmcp.clock import EPOCH
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import PROBE, Run
 from fuzzmcp.examples.sdk_client import connect
+from fuzzmcp.harness.clock import EPOCH
 from fuzzmcp.harness.run import Limits, drive
 from fuzzmcp.harness.target import target_of
 

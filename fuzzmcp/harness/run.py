@@ -12,9 +12,9 @@ from typing import Any, Literal
 import anyio
 
 from fuzzmcp._leftovers import Leftovers
-from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
+from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
 from fuzzmcp.harness.target import Target
 from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of

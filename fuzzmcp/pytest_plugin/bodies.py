@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp.clock import Deadlock, VirtualClock
 from fuzzmcp.core.trace import Run
 from fuzzmcp.frames import installed
+from fuzzmcp.harness.clock import Deadlock, VirtualClock
 from fuzzmcp.observe import Stacks
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer

@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fuzzmcp.clock import VirtualClock
 from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.logs import collected_logs
 
 

@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fuzzmcp.clock import EPOCH
 from fuzzmcp.core.faults import BY_NAME
 from fuzzmcp.core.script import Action, Step
+from fuzzmcp.harness.clock import EPOCH
 
 Hints = Literal["seconds", "decimal", "date"]
 HINTS: tuple[Hints, ...] = ("seconds", "decimal", "date")

@@ -8,15 +8,15 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 
-from fuzzmcp.clock import VirtualClock
-from fuzzmcp.clock.errors import RunOver
-from fuzzmcp.clock.internals import outside_of_any_loop
-from fuzzmcp.clock.limits import GRACE
-from fuzzmcp.clock.places import here
-from fuzzmcp.clock.real import real_start
-from fuzzmcp.clock.threads import at_work
-from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Member
+from fuzzmcp.harness.clock import VirtualClock
+from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.internals import outside_of_any_loop
+from fuzzmcp.harness.clock.limits import GRACE
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.real import real_start
+from fuzzmcp.harness.clock.thread_registry import here
+from fuzzmcp.harness.clock.threads import at_work
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.upstream.sessions import Session, place_now, register
 

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Blocking, Outcome
+from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.target import Target
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.upstream.answers import Hints

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from fuzzmcp.clock import LoopStalled
-from fuzzmcp.clock.places import Place
 from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
+from fuzzmcp.harness.clock import LoopStalled
+from fuzzmcp.harness.clock.thread_registry import Place
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits

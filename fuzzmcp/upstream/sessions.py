@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
 
-from fuzzmcp.clock.asyncio_loop import AsyncioRun
-from fuzzmcp.clock.places import Place, here
-from fuzzmcp.clock.timeline import Timeline
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
+from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.thread_registry import Place, here
 from fuzzmcp.observe import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 

@@ -8,10 +8,10 @@ from types import FrameType
 
 import anyio
 
-from fuzzmcp.clock import Blocked, LoopStalled
-from fuzzmcp.clock.places import Place
-from fuzzmcp.clock.timeline import where_is
 from fuzzmcp.core.trace import Site
+from fuzzmcp.harness.clock import Blocked, LoopStalled
+from fuzzmcp.harness.clock.loop_run import where_is
+from fuzzmcp.harness.clock.thread_registry import Place
 
 
 async def sleep_until(place: Place, moment: float) -> None:

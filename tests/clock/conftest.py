@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from fuzzmcp.clock import places
+from fuzzmcp.harness.clock import thread_registry as places
 
 from .runs import STANDARD, STANDARD_METHODS
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import anyio
 import pytest
 
-from fuzzmcp.clock import EPOCH, VirtualClock, limits
+from fuzzmcp.harness.clock import EPOCH, VirtualClock, limits
 
 BACKENDS = ["asyncio", "trio"]
 both = pytest.mark.parametrize("backend", BACKENDS)

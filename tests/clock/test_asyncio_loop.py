@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.clock import VirtualClock, asyncio_loop, limits
+from fuzzmcp.harness.clock import VirtualClock, asyncio_loop, limits
 
 from .runs import HOUR, both, never
 

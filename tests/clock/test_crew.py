@@ -17,8 +17,8 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock, limits
-from fuzzmcp.clock.asyncio_loop import AsyncioRun
+from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock, limits
+from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
 
 from .runs import HOUR, both, impatience, never, spin_until
 

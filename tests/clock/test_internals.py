@@ -10,8 +10,8 @@ import anyio.lowlevel
 import pytest
 import trio
 
-from fuzzmcp.clock import VirtualClock
-from fuzzmcp.clock.internals import failed_unseen, has_asyncgens
+from fuzzmcp.harness.clock import VirtualClock
+from fuzzmcp.harness.clock.internals import failed_unseen, has_asyncgens
 
 from .runs import both, times
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from fuzzmcp.clock import Deadlock, VirtualClock, limits
+from fuzzmcp.harness.clock import Deadlock, VirtualClock, limits
 
 from .runs import HOUR, both, never, times
 

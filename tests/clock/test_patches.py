@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from fuzzmcp.clock import VirtualClock, limits
+from fuzzmcp.harness.clock import VirtualClock, limits
 
 from .runs import STANDARD, both
 

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 import trio
 
-from fuzzmcp.clock import VirtualClock
+from fuzzmcp.harness.clock import VirtualClock
 
 from .runs import HOUR, both, impatience, spin_until, times
 

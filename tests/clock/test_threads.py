@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 import trio
 
-from fuzzmcp.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.clock import Deadlock, VirtualClock
 
 from .runs import both, impatience, never, spin_until
 

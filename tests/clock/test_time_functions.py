@@ -14,7 +14,7 @@ import anyio
 import pytest
 import tenacity
 
-from fuzzmcp.clock import EPOCH, VirtualClock
+from fuzzmcp.harness.clock import EPOCH, VirtualClock
 
 from .runs import HOUR, STANDARD, both, times
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from fuzzmcp.clock import Blocked, Deadlock, LoopStalled, VirtualClock, limits
+from fuzzmcp.harness.clock import Blocked, Deadlock, LoopStalled, VirtualClock, limits
 
 from .runs import HOUR, both, never
 

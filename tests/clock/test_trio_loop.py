@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from fuzzmcp.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.clock import Deadlock, VirtualClock
 
 from .runs import never
 

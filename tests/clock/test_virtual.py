@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.clock import Deadlock, VirtualClock
-from fuzzmcp.clock import virtual as module
+from fuzzmcp.harness.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.clock import virtual as module
 
 from .runs import HOUR, both, never
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from fuzzmcp.clock import LoopStalled, VirtualClock, watchdog
+from fuzzmcp.harness.clock import LoopStalled, VirtualClock, watchdog
 
 from .runs import HOUR, both, spin_until
 
@@ -111,7 +111,7 @@ def test_a_stall_leaves_nothing_behind_that_a_tracer_would_trip_over() -> None:
     """On CPython 3.11, a withdrawn asynchronous exception made every traced call after it an endless loop."""
     code = """
 import sys
-from fuzzmcp.clock import LoopStalled, VirtualClock
+from fuzzmcp.harness.clock import LoopStalled, VirtualClock
 
 async def main():
     while True:

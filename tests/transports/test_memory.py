@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.clock import VirtualClock
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import PROBE
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.clock import VirtualClock
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.script import Script
+from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.observe import Stacks
 from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp.clock import EPOCH
 from fuzzmcp.core.faults import ANSWERS, EXTRAS
 from fuzzmcp.core.script import Action, Script, Step, action
+from fuzzmcp.harness.clock import EPOCH
 from fuzzmcp.upstream import Upstream, answers
 
 SECONDS = st.floats(0, 1e9).map(lambda seconds: round(seconds, 6))

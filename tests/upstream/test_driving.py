@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from fuzzmcp import upstream
-from fuzzmcp.clock import EPOCH, Deadlock, VirtualClock
-from fuzzmcp.clock.places import places
+from fuzzmcp.harness.clock import EPOCH, Deadlock, VirtualClock
+from fuzzmcp.harness.clock.thread_registry import places
 from fuzzmcp.observe import CALL
 from fuzzmcp.upstream import BudgetSpent, NoVirtualTime, Upstream
 

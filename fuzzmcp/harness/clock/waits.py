@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from fuzzmcp.clock import internals
-from fuzzmcp.clock.crew import Crew
-from fuzzmcp.clock.errors import RunOver
-from fuzzmcp.clock.places import Place, here
-from fuzzmcp.clock.real import real_join, real_lock, real_pool, real_submit
-from fuzzmcp.clock.threads import inside, members, out_of_place
-from fuzzmcp.clock.time_functions import monotonic
-from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Member, Worker
+from fuzzmcp.harness.clock import internals
+from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.managed import Member, Worker
+from fuzzmcp.harness.clock.real import real_join, real_lock, real_pool, real_submit
+from fuzzmcp.harness.clock.thread_registry import Place, here
+from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.threads import inside, members, out_of_place
+from fuzzmcp.harness.clock.time_functions import monotonic
 
 pools: WeakKeyDictionary[ThreadPoolExecutor, Timeline] = WeakKeyDictionary()
 """Those that a run has made: their threads are its own."""

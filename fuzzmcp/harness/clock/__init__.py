@@ -11,9 +11,9 @@ of them makes (`other_loops`) lives in it too. The modules import only downwards
 `other_loops`, `patches`, `pools`, `watchdog`, the one of trio, `virtual`.
 """
 
-from fuzzmcp.clock.errors import Deadlock, LoopStalled
-from fuzzmcp.clock.limits import EPOCH
-from fuzzmcp.clock.timeline import Blocked, Handle
-from fuzzmcp.clock.virtual import VirtualClock
+from fuzzmcp.harness.clock.errors import Deadlock, LoopStalled
+from fuzzmcp.harness.clock.limits import EPOCH
+from fuzzmcp.harness.clock.loop_run import Blocked, Handle
+from fuzzmcp.harness.clock.virtual import VirtualClock
 
 __all__ = ["EPOCH", "Blocked", "Deadlock", "Handle", "LoopStalled", "VirtualClock"]

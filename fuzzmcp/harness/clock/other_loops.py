@@ -8,14 +8,14 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from fuzzmcp.clock import limits
-from fuzzmcp.clock.asyncio_loop import OnTask, VirtualLoop
-from fuzzmcp.clock.crew import Crew
-from fuzzmcp.clock.errors import RunOver
-from fuzzmcp.clock.places import here, places
-from fuzzmcp.clock.real import real_monotonic, real_new_event_loop
-from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Member
+from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
+from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.real import real_monotonic, real_new_event_loop
+from fuzzmcp.harness.clock.thread_registry import here, places
+from fuzzmcp.harness.clock.thread_scheduler import Crew
 
 
 class OtherRun:

@@ -14,13 +14,13 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, Protocol, TypeVar
 
-from fuzzmcp.clock import limits
-from fuzzmcp.clock.errors import Deadlock, Exhausted, LoopStalled
-from fuzzmcp.clock.internals import fire, has_asyncgens
-from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.places import Timed
-from fuzzmcp.clock.timeline import Handle, Timeline
-from fuzzmcp.clock.workers import Worker
+from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, LoopStalled
+from fuzzmcp.harness.clock.internals import fire, has_asyncgens
+from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.managed import Worker
+from fuzzmcp.harness.clock.thread_registry import Timed
 
 T = TypeVar("T")
 OnTask = Callable[["asyncio.Task[Any]", "asyncio.Task[Any] | None"], None]

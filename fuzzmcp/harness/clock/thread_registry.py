@@ -5,9 +5,9 @@ from __future__ import annotations
 from threading import get_ident
 from typing import NamedTuple
 
-from fuzzmcp.clock import internals
-from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Member
+from fuzzmcp.harness.clock import internals
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.managed import Member
 
 
 class Timed:

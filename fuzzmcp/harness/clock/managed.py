@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.clock.limits import GRACE
-from fuzzmcp.clock.real import real_lock
+from fuzzmcp.harness.clock.limits import GRACE
+from fuzzmcp.harness.clock.real import real_lock
 
 
 @dataclass(eq=False)

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
-from fuzzmcp.clock import internals
-from fuzzmcp.clock.errors import RunOver
-from fuzzmcp.clock.limits import GRACE
-from fuzzmcp.clock.places import Place, places
-from fuzzmcp.clock.real import real_start
-from fuzzmcp.clock.timeline import Timeline
-from fuzzmcp.clock.workers import Member
+from fuzzmcp.harness.clock import internals
+from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.limits import GRACE
+from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.real import real_start
+from fuzzmcp.harness.clock.thread_registry import Place, places
 
 members: dict[threading.Thread, Member] = {}
 """Of the threads that runs have started and that still live."""

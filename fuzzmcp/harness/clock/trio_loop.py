@@ -13,13 +13,13 @@ from typing import Any, TypeVar, cast
 import trio
 import trio.testing
 
-from fuzzmcp.clock import limits
-from fuzzmcp.clock.crew import Crew
-from fuzzmcp.clock.errors import Deadlock, Exhausted, find, raise_exhausted
-from fuzzmcp.clock.internals import seeded, throw_into
-from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.pools import watch_trio_threads
-from fuzzmcp.clock.timeline import Handle, Timeline
+from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, find, raise_exhausted
+from fuzzmcp.harness.clock.internals import seeded, throw_into
+from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.pools import watch_trio_threads
+from fuzzmcp.harness.clock.thread_scheduler import Crew
 
 T = TypeVar("T")
 

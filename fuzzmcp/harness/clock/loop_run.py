@@ -11,11 +11,11 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
 
-from fuzzmcp.clock import limits
-from fuzzmcp.clock.crew import Crew
-from fuzzmcp.clock.errors import Deadlock, LoopStalled
-from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.workers import Member, Worker
+from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock.errors import Deadlock, LoopStalled
+from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock.managed import Member, Worker
+from fuzzmcp.harness.clock.thread_scheduler import Crew
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,14 @@ from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from fuzzmcp.clock import internals, limits
-from fuzzmcp.clock.errors import LoopStalled, RunOver
-from fuzzmcp.clock.limits import UPTIME
-from fuzzmcp.clock.real import real_lock
-from fuzzmcp.clock.workers import Member
+from fuzzmcp.harness.clock import internals, limits
+from fuzzmcp.harness.clock.errors import LoopStalled, RunOver
+from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.real import real_lock
 
 if TYPE_CHECKING:
-    from fuzzmcp.clock.timeline import Timeline
+    from fuzzmcp.harness.clock.loop_run import Timeline
 
 _SAME = 1e-9  # moments less than this apart are the same
 

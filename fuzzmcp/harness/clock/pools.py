@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from fuzzmcp.clock import internals
-from fuzzmcp.clock.patches import replace_during_runs
-from fuzzmcp.clock.places import here
-from fuzzmcp.clock.threads import at_work, out_of_place
+from fuzzmcp.harness.clock import internals
+from fuzzmcp.harness.clock.patches import replace_during_runs
+from fuzzmcp.harness.clock.thread_registry import here
+from fuzzmcp.harness.clock.threads import at_work, out_of_place
 
 
 @functools.cache

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from threading import get_ident
 from typing import Any, TypeVar, cast
 
-from fuzzmcp.clock.asyncio_loop import AsyncioRun, OnException, OnTask
-from fuzzmcp.clock.errors import LoopStalled, find
-from fuzzmcp.clock.internals import outside_of_any_loop
-from fuzzmcp.clock.patches import patch, restore
-from fuzzmcp.clock.places import Place, places
-from fuzzmcp.clock.timeline import Blocked, Handle, Timeline
-from fuzzmcp.clock.watchdog import WATCHDOG
+from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun, OnException, OnTask
+from fuzzmcp.harness.clock.errors import LoopStalled, find
+from fuzzmcp.harness.clock.internals import outside_of_any_loop
+from fuzzmcp.harness.clock.loop_run import Blocked, Handle, Timeline
+from fuzzmcp.harness.clock.patches import patch, restore
+from fuzzmcp.harness.clock.thread_registry import Place, places
+from fuzzmcp.harness.clock.watchdog import WATCHDOG
 
 T = TypeVar("T")
 
@@ -168,7 +168,7 @@ class VirtualClock:
             import trio  # noqa: F401
         except ImportError:
             raise RuntimeError("the trio backend needs trio: pip install fuzzmcp[trio]") from None
-        from fuzzmcp.clock.trio_loop import TrioRun
+        from fuzzmcp.harness.clock.trio_loop import TrioRun
 
         trio_run = TrioRun(self._watchdog, self._on_idle, self._seed)
         trio_run.on_task, trio_run.on_exception = self._on_task, self._on_exception

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from fuzzmcp.clock import other_loops, threads, time_functions, waits
+from fuzzmcp.harness.clock import other_loops, threads, time_functions, waits
 
 _replacements = [*time_functions.REPLACEMENTS, *threads.REPLACEMENTS, *waits.REPLACEMENTS, *other_loops.REPLACEMENTS]
 _saved: list[tuple[Any, str, Any]] = []
