@@ -160,7 +160,7 @@ def test_a_dead_check_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_dead_fault_is_seen_by_the_canary(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuzzmcp.server import answers
+    from fuzzmcp.harness.server import answers
 
     monkeypatch.setattr(answers, "build", _always_ok(answers.build))
     monkeypatch.setattr(campaign, "CANARY_RUNS", CANARY_IS_FOUND)

@@ -11,7 +11,7 @@ from fuzzmcp.checks.facts import Facts, Verdict, Violation, held_if, shortened
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import era_of
 from fuzzmcp.core.trace import Event
-from fuzzmcp.server import wire
+from fuzzmcp.harness.server import wire
 
 _BEFORE_INITIALIZE = ("initialize", "ping", "server/discover")
 _UNREADABLE = (-32700, -32600)

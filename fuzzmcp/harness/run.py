@@ -16,11 +16,11 @@ from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
+from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import Target
 from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
 from fuzzmcp.logs import collected_logs
 from fuzzmcp.observe import CALL, STACKS, Stacks
-from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire
 
 _SESSION = "session"

@@ -19,10 +19,10 @@ import pytest
 from fuzzmcp.core.trace import Run
 from fuzzmcp.frames import installed
 from fuzzmcp.harness.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.observe import Stacks
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
-from fuzzmcp.server import FakeServer
 from fuzzmcp.transports.memory import MemoryWire
 
 _STALL = 3_600.0

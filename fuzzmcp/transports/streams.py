@@ -15,8 +15,8 @@ import anyio
 
 from fuzzmcp.core.script import Action
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.server import Delivery
 from fuzzmcp.harness.tasks import Settled
-from fuzzmcp.server import Delivery
 
 
 class Server(Protocol):

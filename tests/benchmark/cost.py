@@ -35,7 +35,7 @@ import anyio
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import fuzzmcp
-import fuzzmcp.server
+import fuzzmcp.harness.server
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import run as harness
@@ -169,7 +169,7 @@ class TaskServer:
 
     async def serve(self, requests: Any, answers: Any) -> None:
         case = case_of(",".join(self.steps) or "ok", tools=ECHO)
-        fake = fuzzmcp.server.FakeServer(case)
+        fake = fuzzmcp.harness.server.FakeServer(case)
         async for item in requests:
             frame = json.loads(item.message.model_dump_json(by_alias=True, exclude_unset=True))
             for delivery in fake.receive(frame, anyio.current_time()):

@@ -25,7 +25,7 @@ from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION, era_of
 from fuzzmcp.core.trace import Event, Run
 from fuzzmcp.harness import sdk
-from fuzzmcp.server import wire
+from fuzzmcp.harness.server import wire
 
 VERSION = "2026-07-28"
 

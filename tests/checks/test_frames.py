@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzmcp.server import wire
+from fuzzmcp.harness.server import wire
 
 from .clients import (
     AT_ONCE,

@@ -9,8 +9,8 @@ from typing import Any
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.core.script import Script
-from fuzzmcp.server import Delivery, FakeServer
-from fuzzmcp.server import wire as fake_wire
+from fuzzmcp.harness.server import Delivery, FakeServer
+from fuzzmcp.harness.server import wire as fake_wire
 
 MAJOR = int(installed("mcp").split(".")[0])
 HANDSHAKE, STATELESS = HANDSHAKE_VERSIONS, STATELESS_VERSIONS

@@ -15,8 +15,8 @@ from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, w
 from fuzzmcp.core.protocol import METHODS, VERSIONS
 from fuzzmcp.core.script import Action, Script, action
 from fuzzmcp.examples.sdk_client import connect
-from fuzzmcp.server import Delivery, FakeServer, answers, wire
-from fuzzmcp.server.answers import Asked
+from fuzzmcp.harness.server import Delivery, FakeServer, answers, wire
+from fuzzmcp.harness.server.answers import Asked
 
 from .frames import HANDSHAKE, STATELESS, call, fake, frames, judges, request, validate
 

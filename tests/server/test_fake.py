@@ -11,7 +11,7 @@ from fuzzmcp.core.case import Case
 from fuzzmcp.core.catalogue.tools import crm, evolved
 from fuzzmcp.core.protocol import VERSIONS
 from fuzzmcp.core.script import action
-from fuzzmcp.server import Delivery, FakeServer, wire
+from fuzzmcp.harness.server import Delivery, FakeServer, wire
 from fuzzmcp.strategies import cases
 
 from .frames import HANDSHAKE, STATELESS, call, cancelled, fake, frames, request

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzzmcp.core.catalogue.tools import Tool, crm
 from fuzzmcp.core.drift import parse_drift
 from fuzzmcp.core.faults import ODD_RESULTS
-from fuzzmcp.server import values
+from fuzzmcp.harness.server import values
 from fuzzmcp.strategies import arguments, outputs
 
 from .frames import call, fake, frames

@@ -8,7 +8,7 @@ import pytest
 
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, VERSIONS
-from fuzzmcp.server import wire
+from fuzzmcp.harness.server import wire
 
 from .frames import HANDSHAKE, STATELESS, fake, frames, judges, request, validate
 

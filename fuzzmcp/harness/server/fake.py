@@ -11,10 +11,10 @@ from fuzzmcp.core.case import Case
 from fuzzmcp.core.faults import why_inapplicable
 from fuzzmcp.core.protocol import METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.core.script import OK, PLAIN, Action, Step
-from fuzzmcp.server import answers, catalogue, pieces, wire
-from fuzzmcp.server.answers import Asked, Reply
-from fuzzmcp.server.deliveries import Delivery, due, moment, of_answer, seconds
-from fuzzmcp.server.wire import Frame
+from fuzzmcp.harness.server import answers, pages, split, wire
+from fuzzmcp.harness.server.answers import Asked, Reply
+from fuzzmcp.harness.server.deliveries import Delivery, due, moment, of_answer, seconds
+from fuzzmcp.harness.server.wire import Frame
 
 _FOREIGN_LINE = "WARNUNG: Größe überschritten\n"
 _NOTHING_TO_SPLIT = "split: there is no answer to split"
@@ -226,7 +226,7 @@ class FakeServer:
                 return wire.discover_result(session.version)
             case "tools/list":
                 mode = self._ticket.step.answer.name
-                return catalogue.page(self._tools(start), params.get("cursor"), session.version, mode)
+                return pages.page(self._tools(start), params.get("cursor"), session.version, mode)
             case "subscriptions/listen" if stateless:
                 return {"_meta": {wire.META_SUBSCRIPTION: frame["id"]}, "resultType": "complete"}
             case "ping" if not stateless:
@@ -327,10 +327,10 @@ class FakeServer:
             self.undelivered.append(_NOTHING_TO_SPLIT)
             yield from of_answer(answer, reply, own)
             return
-        frame, head, rest = pieces.split(reply.frame, reply.line)
+        frame, head, rest = split.split(reply.frame, reply.line)
         shown = head.decode(errors="backslashreplace")
         yield due(answer.at, "bytes", line=shown, action=extra, data=head)
-        at = pieces.moment_of_rest(answer.at, extra.at)
+        at = split.moment_of_rest(answer.at, extra.at)
         yield due(at, "rest", frame=frame, line=reply.line or "", action=own, answer=reply.answer, data=rest)
 
     def _log(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:

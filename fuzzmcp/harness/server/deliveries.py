@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from fuzzmcp.core.script import Action
 from fuzzmcp.core.trace import Answer
-from fuzzmcp.server.answers import Reply
-from fuzzmcp.server.wire import Frame
+from fuzzmcp.harness.server.answers import Reply
+from fuzzmcp.harness.server.wire import Frame
 
 
 class Delivery(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fuzzmcp.core.catalogue.tools import Catalogue
-from fuzzmcp.server import wire
-from fuzzmcp.server.wire import Frame
+from fuzzmcp.harness.server import wire
+from fuzzmcp.harness.server.wire import Frame
 
 _BAD_TOOL = {"name": "bad tool", "description": "its inputSchema is no object", "inputSchema": "string"}
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fuzzmcp.core.script import When
-from fuzzmcp.server.wire import Frame
+from fuzzmcp.harness.server.wire import Frame
 
 LATER = 0.01
 """Seconds between the pieces."""

@@ -11,8 +11,8 @@ from fuzzmcp.core.drift import Drift, canonical_json
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import OK, Action
 from fuzzmcp.core.trace import Answer
-from fuzzmcp.server import values, wire
-from fuzzmcp.server.wire import Frame
+from fuzzmcp.harness.server import values, wire
+from fuzzmcp.harness.server.wire import Frame
 
 _readable = json.JSONEncoder(ensure_ascii=False).encode
 _sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
