@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from fuzzmcp.api import case_of, check, run, violations
     from fuzzmcp.checks import CheckFailed, judge
     from fuzzmcp.core.case import Call, Case
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from fuzzmcp.core.trace import Outcome, Run
     from fuzzmcp.fuzzing import fuzz
 
-__version__ = "0.1.0"
 __all__ = [
     "Call",
     "Case",
@@ -55,6 +55,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import fuzzmcp` itself costs next to nothing."""
+    if name == "__version__":
+        return importlib.import_module("fuzzmcp.core.package").version()
     if name not in _HOMES:
         raise AttributeError(f"module 'fuzzmcp' has no attribute '{name}'")
     value = globals()[name] = getattr(importlib.import_module(f"fuzzmcp.{_HOMES[name]}"), name)

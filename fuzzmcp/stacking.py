@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fuzzmcp.core.script import Script, ScriptError, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
-from fuzzmcp.layers import Attempt, Layer, Stack, attempts_of, stack_of
+from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.mixes import RUNS, worst_mix
 from fuzzmcp.upstream.record import Exchange, Happened, operations
 

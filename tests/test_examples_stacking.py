@@ -13,7 +13,7 @@ import pytest
 from upstream.network import attempts
 
 from fuzzmcp import upstream
-from fuzzmcp.layers import Layer
+from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.upstream import Happened
 
 NEEDS = {

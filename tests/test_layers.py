@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzmcp.core.trace import Loop
-from fuzzmcp.layers import Attempt, Layer, Stack, stack_of
+from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, stack_of
 
 LOOPS = [Loop("client.py", 10 * n, f"layer{n}", (0, n)) for n in range(6)]
 

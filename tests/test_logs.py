@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from fuzzmcp.logs import collected_logs
+from fuzzmcp.harness.observe.logs import collected_logs
 
 
 def test_a_record_that_cannot_be_formatted_is_kept_all_the_same() -> None:

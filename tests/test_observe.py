@@ -18,7 +18,7 @@ from mcp import ClientSession
 
 import fuzzmcp
 from fuzzmcp.core.trace import Run, Site
-from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp.retry_libraries import RETRIED, retried
+from fuzzmcp.harness.observe.retry_libraries import RETRIED, retried
 
 
 def loops(sees: list[Any]) -> None:
@@ -82,6 +82,6 @@ def test_no_other_frame_is_taken_for_one_of_a_library() -> None:
 
 
 def test_none_of_the_libraries_is_imported() -> None:
-    code = "import sys, fuzzmcp.retry_libraries as r; print(sorted(set(r.RETRIED) & set(sys.modules)))"
+    code = "import sys, fuzzmcp.harness.observe.retry_libraries as r; print(sorted(set(r.RETRIED) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

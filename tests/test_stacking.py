@@ -20,9 +20,9 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.harness.observe.layers import Layer, Stack, attempts_of, stack_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.layers import Layer, Stack, attempts_of, stack_of
 from fuzzmcp.stacking import TRANSIENT, Exploration, endless, explore, seen
 
 FILE = Path(layers.__file__).name

@@ -11,7 +11,7 @@ from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, s
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.trace import Event
-from fuzzmcp.layers import attempts_of, stack_of
+from fuzzmcp.harness.observe.layers import attempts_of, stack_of
 
 _EPSILON = 1e-6
 _REFUSALS = (-32700, -32600, -32601, -32602)

@@ -6,7 +6,6 @@ import os
 
 import click
 
-from fuzzmcp import __version__
 from fuzzmcp.cli.campaign import campaign
 from fuzzmcp.cli.cases import export, minimize, prune
 from fuzzmcp.cli.config import config
@@ -21,7 +20,7 @@ from fuzzmcp.cli.vocabulary import checks, faults
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", message="fuzzmcp %(version)s")
+@click.version_option(None, "-V", "--version", package_name="fuzzmcp", message="fuzzmcp %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
     """Find the shortest script of server faults that breaks an MCP client.

@@ -112,7 +112,7 @@ def _of_function(client: str, function: Any, options: Mapping[str, Any]) -> Play
 
     def driven(script: Script) -> Happened:
         from fuzzmcp.harness.guards import prints
-        from fuzzmcp.logs import collected_logs
+        from fuzzmcp.harness.observe.logs import collected_logs
 
         with prints(options["quiet"]), collected_logs(lambda: 0.0):
             return run(function, beside(function).playing(script), backend=backend)

@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import anyio
 
-from fuzzmcp._leftovers import Leftovers
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
+from fuzzmcp.harness.observe.leaks import Leftovers
+from fuzzmcp.harness.observe.logs import collected_logs
+from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import Target
 from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
-from fuzzmcp.logs import collected_logs
-from fuzzmcp.observe import CALL, STACKS, Stacks
 from fuzzmcp.transports.memory import MemoryWire
 
 _SESSION = "session"

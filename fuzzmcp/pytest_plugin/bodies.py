@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from fuzzmcp.core.trace import Run
-from fuzzmcp.frames import installed
 from fuzzmcp.harness.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.observe.stack_frames import installed
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.observe import Stacks
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 from fuzzmcp.transports.memory import MemoryWire

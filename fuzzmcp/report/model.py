@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from fuzzmcp import __version__
 from fuzzmcp.checks import CHECKS, Violation
 from fuzzmcp.core.case import Case, default_calls
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.package import version
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
@@ -126,7 +126,7 @@ class Report:
     exposed: Mapping[str, int] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
-    fuzzmcp: str = __version__
+    fuzzmcp: str = field(default_factory=version)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data: no wall time but `seconds`, no path and no address of the machine it ran on."""

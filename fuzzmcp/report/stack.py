@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from fuzzmcp import __version__
+from fuzzmcp.core.package import version
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.core.request_limits import Allowed
-from fuzzmcp.layers import Layer
+from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.report.terminal import heading, labelled
 from fuzzmcp.report.text import counted, harmless, one_line, path_of
 from fuzzmcp.stacking import CallCost, Exploration, Seen
@@ -73,7 +73,7 @@ class StackReport:
         """
         return {
             "version": VERSION,
-            "fuzzmcp": __version__,
+            "fuzzmcp": version(),
             "kind": "stack",
             "client": self.setting.client,
             "mcp": self.setting.mcp or None,

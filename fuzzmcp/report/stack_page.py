@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from fuzzmcp.core.redact import redacted_text
-from fuzzmcp.layers import Layer
+from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.report.html.document import document, facts, section
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.stack import StackReport, advice, sum_of, summary, verdict

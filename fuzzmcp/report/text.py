@@ -7,10 +7,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from fuzzmcp.core.package import is_ours
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _FRAME = re.compile(r'^(?P<lead>[\s|+]*)File "(?P<path>[^"]*)", line \d+')
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_CLIENTS = tuple(_PACKAGE + folder + os.sep for folder in ("clients", "examples"))
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -104,7 +104,7 @@ def _lines_without_own_frames(lines: list[str]) -> Iterator[str]:
 
 
 def _ours(path: str) -> bool:
-    own = os.path.abspath(path).startswith(_PACKAGE) and not os.path.abspath(path).startswith(_CLIENTS)
+    own = is_ours(os.path.abspath(path))
     return (
         own or path.startswith("<frozen importlib") or path.endswith(os.sep + os.path.join("importlib", "__init__.py"))
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.trace import PROBE, Event, Loop, Site
-from fuzzmcp.observe import CALL
+from fuzzmcp.harness.observe.stacks import CALL
 
 if TYPE_CHECKING:
     from fuzzmcp.transports.memory import MemoryWire

@@ -11,7 +11,7 @@ from typing import Any
 
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.harness.clock import VirtualClock
-from fuzzmcp.logs import collected_logs
+from fuzzmcp.harness.observe.logs import collected_logs
 
 
 class FrontError(Exception):

@@ -19,9 +19,9 @@ from anyio.abc import Process
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.script import Action
 from fuzzmcp.core.trace import Event
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.server import Delivery, FakeServer
 from fuzzmcp.harness.tasks import ANY_LOOP, Settled, Waits
-from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.streams import LINES, MESSAGES, Form, Inbox, Outbox
 

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import Any
 
-from fuzzmcp.observe import STACKS
+from fuzzmcp.harness.observe.stacks import STACKS
 from fuzzmcp.transports.askers import Askers
 from fuzzmcp.transports.memory import MemoryWire
 from fuzzmcp.transports.pipes import FakeProcess, open_process

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzzmcp.core.script import Script
-from fuzzmcp.observe import Stacks
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.upstream.record import Exchange
 from fuzzmcp.upstream.server import Upstream
 from fuzzmcp.upstream.sessions import Session, place_now, register

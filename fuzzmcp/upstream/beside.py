@@ -17,7 +17,7 @@ from fuzzmcp.harness.clock.managed import Member
 from fuzzmcp.harness.clock.real import real_start
 from fuzzmcp.harness.clock.thread_registry import here
 from fuzzmcp.harness.clock.threads import at_work
-from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.upstream.sessions import Session, place_now, register
 
 BUDGET = 1_000

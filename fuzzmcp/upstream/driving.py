@@ -13,8 +13,8 @@ from typing import Any, Literal
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Blocking, Outcome
 from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.target import Target
-from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.beside import BUDGET, seeded, virtual
 from fuzzmcp.upstream.record import Happened

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fuzzmcp.core.script import Action, Script
 from fuzzmcp.core.trace import Blocking, Loop, Outcome, Site
-from fuzzmcp.layers import Attempt, Stack, stack_of
+from fuzzmcp.harness.observe.layers import Attempt, Stack, stack_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Exchange:
 
     @property
     def attempt(self) -> Attempt:
-        """The request as `fuzzmcp.layers` looks at one."""
+        """The request as `fuzzmcp.harness.observe.layers` looks at one."""
         return Attempt(self.at, self.at if self.ended is None else self.ended, self.loop, self.hint)
 
     def __str__(self) -> str:

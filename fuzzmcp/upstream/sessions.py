@@ -14,7 +14,7 @@ from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
 from fuzzmcp.harness.clock.loop_run import Timeline
 from fuzzmcp.harness.clock.thread_registry import Place, here
-from fuzzmcp.observe import CALL, STACKS, Stacks
+from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 
 

@@ -40,8 +40,8 @@ from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import run as harness
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.observe import Stacks
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.strategies import cases
 

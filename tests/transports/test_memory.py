@@ -17,8 +17,8 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import PROBE
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.clock import VirtualClock
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.observe import CALL, Stacks
 from fuzzmcp.transports.memory import MemoryWire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -16,8 +16,8 @@ import fuzzmcp
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.clock import VirtualClock
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.observe import Stacks
 from fuzzmcp.transports.memory import MemoryWire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])

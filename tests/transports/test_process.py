@@ -25,9 +25,9 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.examples.sdk_client import connect as over_streams
 from fuzzmcp.examples.zoo.pipes import StartsItsServer
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.observe import Stacks
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.transports.memory import MemoryWire
 from fuzzmcp.transports.pipes import FIRST_PID, FakeProcess

@@ -18,7 +18,7 @@ import pytest
 from fuzzmcp import upstream
 from fuzzmcp.harness.clock import EPOCH, Deadlock, VirtualClock
 from fuzzmcp.harness.clock.thread_registry import places
-from fuzzmcp.observe import CALL
+from fuzzmcp.harness.observe.stacks import CALL
 from fuzzmcp.upstream import BudgetSpent, NoVirtualTime, Upstream
 
 from .network import installed

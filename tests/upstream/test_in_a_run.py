@@ -19,8 +19,8 @@ import fuzzmcp
 from fuzzmcp import upstream
 from fuzzmcp.core.trace import Run
 from fuzzmcp.examples import sdk_client
-from fuzzmcp.layers import stack_of
-from fuzzmcp.observe import Stacks
+from fuzzmcp.harness.observe.layers import stack_of
+from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.upstream import Upstream
 from fuzzmcp.upstream.sessions import Session
 

@@ -1,7 +1,7 @@
 """The layers that retried one call: where they lie, how often each of them tried, and how long it waited.
 
 Pure: from the requests of a call to frozen layers, outermost first. Who came back to send a request again, and how deep
-it lies, was seen when the request was sent (`fuzzmcp.observe`).
+it lies, was seen when the request was sent (`fuzzmcp.harness.observe.stacks`).
 """
 
 from __future__ import annotations

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from fuzzmcp.core.package import is_ours
 from fuzzmcp.core.trace import Loop, Site
-from fuzzmcp.frames import (
+from fuzzmcp.harness.observe.retry_libraries import retried
+from fuzzmcp.harness.observe.stack_frames import (
     asked_by_a_thread,
     asking_thread,
     coroutine_of,
     coroutines,
-    is_ours,
     is_own,
     own_frame,
     running,
     site_of,
     suspended,
 )
-from fuzzmcp.retry_libraries import retried
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""

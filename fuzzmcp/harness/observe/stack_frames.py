@@ -14,15 +14,15 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
+from fuzzmcp.core.package import FOLDER, is_ours
 from fuzzmcp.core.trace import Site
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_CLIENTS = tuple(_HERE + folder + os.sep for folder in ("clients", "examples"))
 _LIBRARIES = tuple(
     sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
 )
-_HARNESS_FILE, _JOBS = os.path.join(_HERE + "harness", "run.py"), _HERE + os.path.join("harness", "clock", "threads.py")
+_HARNESS_FILE = os.path.join(FOLDER + "harness", "run.py")
+_JOBS = os.path.join(FOLDER + "harness", "clock", "threads.py")
 _TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
 _MACHINERY_FILES = tuple(
     library + name
@@ -73,12 +73,6 @@ def _place(filename: str) -> tuple[str, bool]:
 def installed(filename: str) -> bool:
     """Whether a source file lies among installed packages or the standard library."""
     return _place(filename)[1]
-
-
-@lru_cache(maxsize=4096)
-def is_ours(filename: str) -> bool:
-    """Whether a source file belongs to fuzzmcp itself; the clients that ship with it do not."""
-    return filename.startswith(_HERE) and not filename.startswith(_CLIENTS)
 
 
 def coroutine_of(task: Any) -> Any:

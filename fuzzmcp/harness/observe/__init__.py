@@ -1,0 +1,1 @@
+"""What is seen of a run without the help of its client: stacks, layers that retry, log records, leftovers."""
