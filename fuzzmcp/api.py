@@ -107,7 +107,7 @@ def run(
     target, promised = target_of(client), contract or contract_of(client)
     server = None
     if tools is not None and not isinstance(tools, (str, Path, list, tuple, dict)):
-        from fuzzmcp.transports.front import Front, catalogue_of
+        from fuzzmcp.harness.backing_server import Front, catalogue_of
 
         server, tools = Front(tools), catalogue_of(tools)
     if isinstance(script, Case):

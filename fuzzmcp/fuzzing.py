@@ -20,11 +20,11 @@ from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.trace import Run
+from fuzzmcp.harness.backing_server import Front, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
-from fuzzmcp.transports.front import Front, catalogue_of
 
 
 def fuzz(

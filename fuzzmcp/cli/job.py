@@ -24,10 +24,10 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, TargetError, find, load
 from fuzzmcp.report.model import Subject
-from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 
 @dataclass(frozen=True)

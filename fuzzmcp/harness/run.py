@@ -21,7 +21,7 @@ from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import Target
 from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
-from fuzzmcp.transports.memory import MemoryWire
+from fuzzmcp.harness.transports.wire import MemoryWire
 
 _SESSION = "session"
 _SETTLING = 1.0
@@ -66,7 +66,7 @@ def drive(
         case: What to drive.
         target: The client or agent.
         limits: Where the run is cut short.
-        front: A real server behind the fake, as `fuzzmcp.transports.front.Front`.
+        front: A real server behind the fake, as `fuzzmcp.harness.backing_server.Front`.
         below: The HTTP backend of the run, as `fuzzmcp.upstream.below.Below`; one with nothing wrong when None.
         quiet: Swallow what the client prints.
 

@@ -21,9 +21,9 @@ from fuzzmcp.harness.clock import Deadlock, VirtualClock
 from fuzzmcp.harness.observe.stack_frames import installed
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
+from fuzzmcp.harness.transports.wire import MemoryWire
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
-from fuzzmcp.transports.memory import MemoryWire
 
 _STALL = 3_600.0
 """Real seconds that a body may hold up its loop: a person may be at work in it with a debugger."""

@@ -16,11 +16,11 @@ from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
+from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.text import harmless
-from fuzzmcp.transports.front import Front, FrontError, catalogue_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.trace import PROBE, Answer, Event
-from fuzzmcp.transports.askers import call_that_asks
+from fuzzmcp.harness.transports.attribution import call_that_asks
 
 A1, A2 = Call("get_order", {"order_id": "A1"}), Call("get_order", {"order_id": "A2"})
 OK = Answer("success")

@@ -10,7 +10,7 @@ import fuzzmcp
 from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import sdk
-from fuzzmcp.transports.front import FrontError, catalogue_of, is_server
+from fuzzmcp.harness.backing_server import FrontError, catalogue_of, is_server
 
 MAJOR = sdk.MAJOR
 

@@ -19,7 +19,7 @@ from fuzzmcp.harness import sdk
 from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.transports.memory import MemoryWire
+from fuzzmcp.harness.transports.wire import MemoryWire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 

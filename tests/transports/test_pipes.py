@@ -18,7 +18,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.transports.memory import MemoryWire
+from fuzzmcp.harness.transports.wire import MemoryWire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 

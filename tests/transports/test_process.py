@@ -28,10 +28,10 @@ from fuzzmcp.harness import sdk
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import target_of
+from fuzzmcp.harness.transports.fake_process import FIRST_PID, FakeProcess
+from fuzzmcp.harness.transports.sdk_stdio import SeamError
+from fuzzmcp.harness.transports.wire import MemoryWire
 from fuzzmcp.search import Budget, Search
-from fuzzmcp.transports.memory import MemoryWire
-from fuzzmcp.transports.pipes import FIRST_PID, FakeProcess
-from fuzzmcp.transports.process import SeamError
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 NOTHING = StdioServerParameters(command="no such command")
@@ -245,7 +245,7 @@ def test_a_search_learns_that_the_client_is_over_stdio_and_tries_what_breaks_byt
 
 
 def test_the_sdk_starts_its_processes_where_the_seam_expects_it() -> None:
-    """If this fails, the SDK has changed: `fuzzmcp.transports.process` has to find its new place."""
+    """If this fails, the SDK has changed: `fuzzmcp.harness.transports.sdk_stdio` has to find its new place."""
     assert list(inspect.signature(vars(stdio)[START]).parameters) == ["command", "args", "env", "errlog", "cwd"]
     assert inspect.iscoroutinefunction(vars(stdio)[START])
     assert START in inspect.getsource(stdio_client)

@@ -17,10 +17,10 @@ from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
 from fuzzmcp.examples import sdk_client
 from fuzzmcp.harness import sdk
+from fuzzmcp.harness.backing_server import Front, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.stacking import CallCost, Seen, seen, seen_below
-from fuzzmcp.transports.front import Front, catalogue_of
 from fuzzmcp.upstream import Upstream
 from fuzzmcp.upstream.below import Below, beside
 

@@ -23,9 +23,9 @@ from types import ModuleType
 from typing import Any
 
 from fuzzmcp.harness.observe.stacks import STACKS
-from fuzzmcp.transports.askers import Askers
-from fuzzmcp.transports.memory import MemoryWire
-from fuzzmcp.transports.pipes import FakeProcess, open_process
+from fuzzmcp.harness.transports.attribution import Askers
+from fuzzmcp.harness.transports.fake_process import FakeProcess, open_process
+from fuzzmcp.harness.transports.wire import MemoryWire
 
 _START = "_create_platform_compatible_process"
 _lock = threading.Lock()

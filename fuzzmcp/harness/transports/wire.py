@@ -22,8 +22,8 @@ from fuzzmcp.core.trace import Event
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.server import Delivery, FakeServer
 from fuzzmcp.harness.tasks import ANY_LOOP, Settled, Waits
-from fuzzmcp.transports.askers import Askers
-from fuzzmcp.transports.streams import LINES, MESSAGES, Form, Inbox, Outbox
+from fuzzmcp.harness.transports.attribution import Askers
+from fuzzmcp.harness.transports.streams import LINES, MESSAGES, Form, Inbox, Outbox
 
 
 class Clock(Protocol):
@@ -100,7 +100,7 @@ class MemoryWire:
         In a case whose transport is `stdio` it is made by the SDK's stdio client, with a fake process behind it.
         """
         if self._fake.case.transport == "stdio":
-            from fuzzmcp.transports.process import over_stdio
+            from fuzzmcp.harness.transports.sdk_stdio import over_stdio
 
             return over_stdio(self)
         return self._connected(MESSAGES)
@@ -114,14 +114,14 @@ class MemoryWire:
 
         For frameworks that start their server themselves: the command that they are given is never run.
         """
-        from fuzzmcp.transports.process import end_blocks_of, process_of
+        from fuzzmcp.harness.transports.sdk_stdio import end_blocks_of, process_of
 
         self._end_blocks = end_blocks_of
         return process_of(self)
 
     async def open_process(self, *_: Any, **__: Any) -> Process:
         """A fake child process, for a client that starts its server itself: in place of `anyio.open_process`."""
-        from fuzzmcp.transports.pipes import open_process
+        from fuzzmcp.harness.transports.fake_process import open_process
 
         return await open_process(self)
 
@@ -166,7 +166,7 @@ class MemoryWire:
         """Makes an event for the loop that opens a connection, in whatever thread: the main one can set it."""
         if get_ident() == self._thread:
             return self._waits.event
-        from fuzzmcp.transports.threads import ThreadEvent
+        from fuzzmcp.harness.transports.other_thread import ThreadEvent
 
         return ThreadEvent
 
@@ -242,7 +242,7 @@ class MemoryWire:
     async def _asked(self, ask: Callable[[dict[str, Any]], Awaitable[Any]], parameters: dict[str, Any]) -> Any:
         if get_ident() == self._thread:
             return await ask(parameters)
-        from fuzzmcp.transports.threads import ask_at_home
+        from fuzzmcp.harness.transports.other_thread import ask_at_home
 
         return await ask_at_home(self._clock, ask, parameters)
 

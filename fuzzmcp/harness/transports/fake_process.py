@@ -18,9 +18,9 @@ from anyio.lowlevel import checkpoint
 
 from fuzzmcp.core.script import Action
 from fuzzmcp.harness.tasks import Settled
-from fuzzmcp.transports.askers import Askers
-from fuzzmcp.transports.memory import MemoryWire
-from fuzzmcp.transports.streams import LINES, Form, Inbox
+from fuzzmcp.harness.transports.attribution import Askers
+from fuzzmcp.harness.transports.streams import LINES, Form, Inbox
+from fuzzmcp.harness.transports.wire import MemoryWire
 
 FIRST_PID = 2**30
 """No system gives a process such a number: a signal that is meant for a fake one can never reach a real one."""

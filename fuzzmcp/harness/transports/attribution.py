@@ -14,7 +14,7 @@ from fuzzmcp.core.trace import PROBE, Event, Loop, Site
 from fuzzmcp.harness.observe.stacks import CALL
 
 if TYPE_CHECKING:
-    from fuzzmcp.transports.memory import MemoryWire
+    from fuzzmcp.harness.transports.wire import MemoryWire
 
 Asker = tuple[int | None, Site | None, Loop | None]
 
