@@ -11,8 +11,9 @@ from commands import invoke
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp import adapters, clients
-from fuzzmcp.adapters import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
+from fuzzmcp import clients
+from fuzzmcp.clients import _table
+from fuzzmcp.clients._table import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
 
 FOLDER = Path(clients.__file__).parent
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.module)
@@ -52,7 +53,7 @@ def test_a_module_has_a_contract_and_a_documented_client(adapter: Adapter) -> No
 
 
 def test_the_table_imports_no_framework() -> None:
-    tree = ast.parse(Path(adapters.__file__).read_text("utf-8"))
+    tree = ast.parse(Path(_table.__file__).read_text("utf-8"))
     froms = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     plain = {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
     roots = {str(name).partition(".")[0] for name in froms | plain}

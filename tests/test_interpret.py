@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import types
 
+from fuzzmcp.checks.interpret import Reading, interpret, shows
 from fuzzmcp.core.trace import Answer
 from fuzzmcp.harness import sdk
-from fuzzmcp.interpret import Reading, interpret, shows
 
 ORDER = {"order_id": "A1", "total": 3}
 TEXT = types.TextContent(type="text", text=json.dumps(ORDER))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.checks import answers, endings, frames, protocol, retries
+from fuzzmcp.checks import answers, client_messages, endings, protocol, retries
 from fuzzmcp.checks.facts import HELD, NOT_EXERCISED, Facts, Violation
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.spelling import unknown
@@ -74,7 +74,7 @@ CHECKS: dict[str, Check] = {
             endings.survives,
             endings.cleans_up,
             endings.never_blocks,
-            frames.wire_valid,
+            client_messages.wire_valid,
         ),
     )
 }

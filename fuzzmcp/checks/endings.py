@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzzmcp.adapters import ToolNotOffered
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
+from fuzzmcp.checks.interpret import interpret
+from fuzzmcp.clients._table import ToolNotOffered
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.faults import BY_NAME
 from fuzzmcp.core.script import Step
 from fuzzmcp.core.trace import PROBE, Event, Outcome
-from fuzzmcp.interpret import interpret
 
 _ORDERING = 0.01
 """Seconds by which an answer may wait for no other reason than to come behind another one."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from fuzzmcp.checks.interpret import Reading, interpret
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import Action, Step
 from fuzzmcp.core.trace import PROBE, Event, Outcome, Run
-from fuzzmcp.interpret import Reading, interpret
 
 HELD: Literal["held"] = "held"
 NOT_EXERCISED: Literal["not exercised"] = "not exercised"

@@ -22,8 +22,8 @@ from typing import Any
 from agno.tools.mcp import MCPTools
 from fastmcp import Client
 
-from fuzzmcp.adapters import offered
 from fuzzmcp.clients import fastmcp
+from fuzzmcp.clients._table import offered
 from fuzzmcp.clients.fastmcp import Transport
 from fuzzmcp.core.contract import Contract
 

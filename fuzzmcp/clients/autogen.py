@@ -20,7 +20,7 @@ from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import StdioServerParams, mcp_server_tools
 from mcp import ClientSession
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract()

@@ -19,7 +19,7 @@ from typing import Any
 from dspy import Tool
 from mcp import ClientSession
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.clients.sdk_session import every_tool, greet
 from fuzzmcp.core.contract import Contract
 

@@ -23,7 +23,7 @@ from google.adk.tools.mcp_tool import McpToolset, StdioConnectionParams
 from google.adk.tools.tool_context import ToolContext
 from mcp import StdioServerParameters
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract(protocol_errors_as_results=True, accepts=("ConnectionError",))

@@ -21,7 +21,7 @@ from typing import Any
 from haystack_integrations.tools.mcp import MCPToolset, StdioServerInfo
 from haystack_integrations.tools.mcp.mcp_tool import AsyncExecutor
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract(accepts=("ToolInvocationError", "MCPConnectionError", "TimeoutError"))

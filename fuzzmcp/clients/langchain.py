@@ -21,7 +21,7 @@ from typing import Any
 from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp import ClientSession
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract(

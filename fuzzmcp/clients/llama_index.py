@@ -18,7 +18,7 @@ from typing import Any
 
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract(

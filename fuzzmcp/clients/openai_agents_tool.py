@@ -21,8 +21,8 @@ from typing import Any
 from agents import Agent, RunContextWrapper
 from agents.tool_context import ToolContext
 
-from fuzzmcp.adapters import offered
 from fuzzmcp.clients import openai_agents
+from fuzzmcp.clients._table import offered
 from fuzzmcp.clients.openai_agents import Server
 from fuzzmcp.core.contract import Contract
 

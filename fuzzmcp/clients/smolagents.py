@@ -21,7 +21,7 @@ from typing import Any
 from mcp import StdioServerParameters
 from smolagents import MCPClient
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 
 contract = Contract(

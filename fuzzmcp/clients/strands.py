@@ -22,7 +22,7 @@ from typing import Any
 from strands.tools.mcp import MCPClient
 from strands.tools.registry import ToolRegistry
 
-from fuzzmcp.adapters import offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.blocking import in_thread
 

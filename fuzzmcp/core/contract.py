@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from fuzzmcp.checks.interpret import Reading
 from fuzzmcp.harness.run import Limits
-from fuzzmcp.interpret import Reading
 
 _MISTAKES: tuple[type[BaseException], ...] = (
     AssertionError,
@@ -87,7 +87,7 @@ class Contract:
     def is_error(self, reading: Reading) -> bool:
         """Whether a caller takes what was returned for an error: by its flag, its shape, or its first words.
 
-        >>> from fuzzmcp.interpret import interpret
+        >>> from fuzzmcp.checks.interpret import interpret
         >>> Contract(error_words=("Error: ",)).is_error(interpret("Error: no such order"))
         True
         """

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fuzzmcp.adapters import why_missing
+from fuzzmcp.clients._table import why_missing
 from fuzzmcp.core.spelling import meant
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.core.script import Action
 from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
-from fuzzmcp.interpret import interpret
 from fuzzmcp.report.text import harmless, one_line, path_of
 
 KEPT = 400

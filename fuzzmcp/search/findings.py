@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
+from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import OK
 from fuzzmcp.core.trace import Event, Outcome, Run
-from fuzzmcp.interpret import interpret
 
 
 @dataclass(frozen=True)

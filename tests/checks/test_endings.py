@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.adapters import ToolNotOffered, offered
+from fuzzmcp.clients._table import ToolNotOffered, offered
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.run import Limits, drive
 from fuzzmcp.harness.target import target_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuzzmcp
-from fuzzmcp.interpret import interpret
+from fuzzmcp.checks.interpret import interpret
 
 pytest.importorskip("haystack_integrations.tools.mcp", reason="mcp-haystack is not installed")
 module = pytest.importorskip("fuzzmcp.clients.haystack", reason="mcp-haystack needs another SDK")

@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 import fuzzmcp
-from fuzzmcp.adapters import ADAPTERS
+from fuzzmcp.clients._table import ADAPTERS
 
 if importlib.util.find_spec("mcp_use") is None:  # to import it before the adapter would switch its telemetry on
     pytest.skip("mcp-use is not installed", allow_module_level=True)

@@ -8,7 +8,7 @@ import pytest
 
 import fuzzmcp
 from clients.frameworks import CALLS, REFUND, adapter, found, outcome, raised, requests
-from fuzzmcp.interpret import interpret
+from fuzzmcp.checks.interpret import interpret
 
 module = adapter("pydantic_ai_agent")
 

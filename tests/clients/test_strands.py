@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuzzmcp
-from fuzzmcp.interpret import interpret
+from fuzzmcp.checks.interpret import interpret
 
 pytest.importorskip("strands", reason="strands is not installed")
 module = pytest.importorskip("fuzzmcp.clients.strands", reason="strands needs another SDK")

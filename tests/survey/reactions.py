@@ -124,13 +124,13 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 def _said(outcome: Any, error: BaseException | None) -> str:
     if error is not None:
         return str(next(_leaves(error), error))
-    from fuzzmcp.interpret import interpret
+    from fuzzmcp.checks.interpret import interpret
 
     return interpret(outcome.value).text if outcome is not None and outcome.status == "returned" else ""
 
 
 def _answered(run: Any, outcome: Any) -> bool:
-    from fuzzmcp.interpret import interpret, shows
+    from fuzzmcp.checks.interpret import interpret, shows
 
     reading, sent = interpret(outcome.value), [event.answer for event in run.events if event.answer is not None]
     return any(answer.kind == "success" and shows(reading, answer) for answer in sent)
@@ -139,7 +139,7 @@ def _answered(run: Any, outcome: Any) -> bool:
 def _flag_of(client: Any, value: Any) -> bool | None:
     """The error flag of a returned value, or what stands for one by the contract."""
     from fuzzmcp.api import contract_of
-    from fuzzmcp.interpret import interpret
+    from fuzzmcp.checks.interpret import interpret
 
     reading = interpret(value)
     return True if contract_of(client).is_error(reading) else reading.is_error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from fuzzmcp.adapters import ADAPTERS, Adapter
+from fuzzmcp.clients._table import ADAPTERS, Adapter
 from fuzzmcp.core.case import TRANSPORTS
 from fuzzmcp.core.protocol import DEFAULT_VERSION, STATELESS_VERSIONS
 from fuzzmcp.core.spelling import unknown

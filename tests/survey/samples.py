@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from report.samples import texts
 
-from fuzzmcp.adapters import Adapter
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.clients._table import Adapter
 from survey.reactions import FAULTS
 from survey.results import Found, Reaction, Result
 from survey.rows import Row, rows_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp.adapters import Adapter
+from fuzzmcp.clients._table import Adapter
 from survey import clients
 from survey.environments import Ready
 from survey.results import Result, store, stored

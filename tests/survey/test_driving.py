@@ -13,8 +13,8 @@ import pytest
 from commands import invoke
 from report.samples import finding_of, report_with
 
-from fuzzmcp.adapters import Adapter
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.clients._table import Adapter
 from survey import driving
 from survey.driving import Budget, Ended, Processes, survey
 from survey.reactions import FAULTS

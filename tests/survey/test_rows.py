@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from fuzzmcp.adapters import ADAPTERS, Adapter
+from fuzzmcp.clients._table import ADAPTERS, Adapter
 from fuzzmcp.core.case import TRANSPORTS
 from survey.rows import ALL_TRANSPORTS, APART, BOTH_ERAS, BOTH_MAJORS, ENVIRONMENTS, Row, UnknownClient, chosen, rows_of
 

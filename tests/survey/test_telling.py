@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzmcp.adapters import Adapter
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.clients._table import Adapter
 from survey.results import Reaction
 from survey.rows import rows_of
 from survey.samples import NEWER, OLDER, STATELESS, found, result, verdict

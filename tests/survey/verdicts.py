@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from fuzzmcp.adapters import ADAPTERS
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.clients._table import ADAPTERS
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.toml import TomlError, parsed
