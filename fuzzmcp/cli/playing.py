@@ -21,7 +21,7 @@ from fuzzmcp.report.text import places_without_own
 from fuzzmcp.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
 from fuzzmcp.upstream import Happened, run
 from fuzzmcp.upstream.answers import why_undeliverable
-from fuzzmcp.upstream.below import Below, beside
+from fuzzmcp.upstream.in_run import Below, beside
 
 if TYPE_CHECKING:
     from fuzzmcp.cli.job import Job

@@ -67,7 +67,7 @@ def drive(
         target: The client or agent.
         limits: Where the run is cut short.
         front: A real server behind the fake, as `fuzzmcp.harness.backing_server.Front`.
-        below: The HTTP backend of the run, as `fuzzmcp.upstream.below.Below`; one with nothing wrong when None.
+        below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.Below`; one with nothing wrong when None.
         quiet: Swallow what the client prints.
 
     Raises:
@@ -248,7 +248,7 @@ class _Session:
             return self.target.function(self.wire)
         if self.below is not None:
             return self.target.function(self.wire, **{backend: self.below.upstream})
-        from fuzzmcp.upstream.below import beside
+        from fuzzmcp.upstream.in_run import beside
 
         return self.target.function(self.wire, **{backend: beside(self.target.function)})
 

@@ -18,10 +18,10 @@ The modules import only downwards: `answers`, `record`, `sessions`, `waiting`, `
 (529, 3.0)
 """
 
-from fuzzmcp.upstream.beside import virtual
 from fuzzmcp.upstream.driving import run
 from fuzzmcp.upstream.record import Exchange, Happened, HttpRequest
 from fuzzmcp.upstream.server import Upstream
 from fuzzmcp.upstream.sessions import BudgetSpent, NoVirtualTime
+from fuzzmcp.upstream.sync_code import virtual
 
 __all__ = ["BudgetSpent", "Exchange", "Happened", "HttpRequest", "NoVirtualTime", "Upstream", "run", "virtual"]

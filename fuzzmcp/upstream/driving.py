@@ -16,10 +16,10 @@ from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
-from fuzzmcp.upstream.beside import BUDGET, seeded, virtual
 from fuzzmcp.upstream.record import Happened
 from fuzzmcp.upstream.server import Upstream
 from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, register
+from fuzzmcp.upstream.sync_code import BUDGET, seeded, virtual
 
 _CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
 

@@ -101,7 +101,7 @@ class Upstream:
             ImportError: It is not installed.
             ValueError: It is no such library.
         """
-        from fuzzmcp.upstream.over_httpx import transport
+        from fuzzmcp.upstream.httpx_transport import transport
 
         return transport(self, library)
 
@@ -114,7 +114,7 @@ class Upstream:
         Raises:
             ImportError: requests is not installed.
         """
-        from fuzzmcp.upstream.over_requests import adapter
+        from fuzzmcp.upstream.requests_adapter import adapter
 
         return adapter(self, options)
 

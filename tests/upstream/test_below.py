@@ -22,7 +22,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.stacking import CallCost, Seen, seen, seen_below
 from fuzzmcp.upstream import Upstream
-from fuzzmcp.upstream.below import Below, beside
+from fuzzmcp.upstream.in_run import Below, beside
 
 from .network import installed
 
