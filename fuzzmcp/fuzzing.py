@@ -116,7 +116,7 @@ def _prove(run: Run) -> None:
     Raises:
         CannotRun: It does; its own exception is the cause.
     """
-    from fuzzmcp.search.opening import CannotRun, unready
+    from fuzzmcp.search.readiness import CannotRun, unready
 
     if unready(run):
         raise CannotRun(run) from (run.connect_error or run.outcomes[0].error)

@@ -66,14 +66,14 @@ def test_a_mistyped_adapter_gets_the_nearest_name() -> None:
 
 
 def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapters, "_installed", lambda package: "2.3.0")
+    monkeypatch.setattr(_table, "_installed", lambda package: "2.3.0")
     error = ModuleNotFoundError("No module named 'dspy'", name="dspy")
     told = "DSPy: not installed (No module named 'dspy'); pip install 'dspy>=3' 'mcp>=1.24,<3'"
     assert why_missing("fuzzmcp.clients.dspy", error) == told
 
 
 def test_an_sdk_that_a_framework_cannot_live_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapters, "_installed", lambda package: "2.3.0")
+    monkeypatch.setattr(_table, "_installed", lambda package: "2.3.0")
     told = why_missing("fuzzmcp.clients.langchain", ImportError("cannot import name 'x'"))
     assert told is not None
     assert told.endswith("needs mcp<2, found 2.3.0; pip install 'langchain-mcp-adapters>=0.3' 'mcp<2'")

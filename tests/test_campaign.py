@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from fuzzmcp import campaign
 from fuzzmcp.api import case_of
-from fuzzmcp.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, read, save
 from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.search import Budget
-from fuzzmcp.search.opening import CannotRun
+from fuzzmcp.search import Budget, campaign
+from fuzzmcp.search.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
+from fuzzmcp.search.corpus import CaseFileError, SavedCase, case_files, read, save
+from fuzzmcp.search.readiness import CannotRun
 
 CHECKS = ("spend_cap", "retry_after", "drift_caught")
 FEW = Budget(20)

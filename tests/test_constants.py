@@ -13,14 +13,13 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.version import __version_info__
 
-from fuzzmcp import _constants
-from fuzzmcp._constants import none_of_this_process
 from fuzzmcp.api import case_of
 from fuzzmcp.core.script import Script
 from fuzzmcp.examples import careful_agent
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.mixes import worst_mix
-from fuzzmcp.search import Budget, Search
+from fuzzmcp.search import Budget, Search, hypothesis_constants
+from fuzzmcp.search.hypothesis_constants import none_of_this_process
+from fuzzmcp.search.mixes import worst_mix
 from fuzzmcp.strategies import cases
 
 
@@ -58,16 +57,16 @@ def test_whatever_is_imported_the_same_cases_are_drawn(imported: Callable[[], No
     assert drawn(none_of_this_process()) == before
 
 
-@pytest.mark.skipif(not _constants.gathers(), reason="this Hypothesis draws no constants of modules")
+@pytest.mark.skipif(not hypothesis_constants.gathers(), reason="this Hypothesis draws no constants of modules")
 def test_without_the_block_they_are_others() -> None:
-    # When this fails, Hypothesis no longer minds what is imported: then delete `fuzzmcp/_constants.py`.
+    # When this fails, Hypothesis no longer minds what is imported: then delete `fuzzmcp/search/hypothesis_constants.py`.
     assert drawn(nullcontext()) != drawn(none_of_this_process())
 
 
 def test_the_installed_hypothesis_has_the_names_that_are_replaced() -> None:
-    # When this fails, Hypothesis has changed, and `fuzzmcp/_constants.py` does nothing any more.
-    assert _constants.gathers() == (__version_info__ >= (6, 131))
-    if _constants.gathers():
+    # When this fails, Hypothesis has changed, and `fuzzmcp/search/hypothesis_constants.py` does nothing any more.
+    assert hypothesis_constants.gathers() == (__version_info__ >= (6, 131))
+    if hypothesis_constants.gathers():
         before = vars(providers)["_get_local_constants"], vars(providers)["CONSTANTS_CACHE"]
         with none_of_this_process():
             assert (
@@ -84,7 +83,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise AssertionError("asked for constants of this process")
 
-    if not _constants.gathers():
+    if not hypothesis_constants.gathers():
         pytest.skip("this Hypothesis draws no constants of modules")
     monkeypatch.setattr(providers, "_get_local_constants", refuse)
 

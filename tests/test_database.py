@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase, MultiplexedDatabase
 
-from fuzzmcp.database import DatabaseError, database_of
+from fuzzmcp.search.database import DatabaseError, database_of
 
 
 def test_none_is_no_database() -> None:

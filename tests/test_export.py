@@ -17,9 +17,9 @@ from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.corpus import SavedCase, save
-from fuzzmcp.corpus.reading import read
-from fuzzmcp.export import code_of
+from fuzzmcp.search.corpus import SavedCase, save
+from fuzzmcp.search.corpus.export import code_of
+from fuzzmcp.search.corpus.reading import read
 from fuzzmcp.strategies import cases
 
 CLIENT = "fuzzmcp.examples.careful_agent:connect"

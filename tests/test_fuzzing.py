@@ -18,7 +18,7 @@ from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.fuzzing import fuzz
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.target import TargetError
-from fuzzmcp.search.opening import CannotRun
+from fuzzmcp.search.readiness import CannotRun
 
 CAPS = ["429cap"]
 FEW = settings(max_examples=20, phases=(Phase.generate, Phase.shrink), print_blob=False)

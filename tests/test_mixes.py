@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fuzzmcp.core.script import Script
-from fuzzmcp.mixes import Cost, worst_mix
+from fuzzmcp.search.mixes import Cost, worst_mix
 
 KINDS = ("429", "529", "504", "hang")
 

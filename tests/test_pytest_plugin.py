@@ -15,10 +15,10 @@ from commands import ROOT
 from few import few_examples
 
 import fuzzmcp.cli.job
-import fuzzmcp.corpus
 import fuzzmcp.fuzzing
 import fuzzmcp.pytest_plugin.bodies
-import fuzzmcp.report.replay  # noqa: F401  (what inner runs import is kept for the next of them)
+import fuzzmcp.report.replay
+import fuzzmcp.search.corpus  # noqa: F401  (what inner runs import is kept for the next of them)
 
 pytest_plugins = ["pytester"]
 

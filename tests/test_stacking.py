@@ -23,7 +23,7 @@ from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.harness.observe.layers import Layer, Stack, attempts_of, stack_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.stacking import TRANSIENT, Exploration, endless, explore, seen
+from fuzzmcp.search.stacking import TRANSIENT, Exploration, endless, explore, seen
 
 FILE = Path(layers.__file__).name
 

@@ -20,8 +20,8 @@ from fuzzmcp.cli.searching import folder_of, searching, tell
 from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
 
 if TYPE_CHECKING:
-    from fuzzmcp.campaign import Outcome, Plan
     from fuzzmcp.cli.job import Job
+    from fuzzmcp.search.campaign import Outcome, Plan
 
 DEFAULT_SECONDS = 600.0
 _OVERRUN = 1.25
@@ -78,9 +78,9 @@ def campaign(client: str, **options: Any) -> int:
     seed = secrets.randbits(32) if options["seed"] is None else options["seed"]
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
-        from fuzzmcp.campaign import CanaryMissed
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.report.nightly import campaign_report
+        from fuzzmcp.search.campaign import CanaryMissed
 
         job = job_of(client, "", options)
         plan = _plan(job, client, folder, (seed, runs, seconds), options)
@@ -139,9 +139,9 @@ def _plan(
     search: tuple[int, int | None, float | None],
     options: Mapping[str, Any],
 ) -> Plan:
-    from fuzzmcp.campaign import Plan
-    from fuzzmcp.database import database_of
     from fuzzmcp.search import Budget
+    from fuzzmcp.search.campaign import Plan
+    from fuzzmcp.search.database import database_of
 
     seed, runs, seconds = search
     return Plan(
@@ -163,10 +163,10 @@ def _plan(
 
 def _carried_out(plan: Plan) -> Outcome:
     """Carry the campaign out, and tell on stderr what happens."""
-    from fuzzmcp.campaign import names_in, run_campaign
     from fuzzmcp.harness.guards import terminations
     from fuzzmcp.report import live, terminal
     from fuzzmcp.report.cases import show_found, show_replayed
+    from fuzzmcp.search.campaign import names_in, run_campaign
 
     area = terminal.console_for(sys.stderr)
     expected = names_in(plan.baseline)

@@ -16,7 +16,7 @@ from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 if TYPE_CHECKING:
     from fuzzmcp.cli.job import Job
     from fuzzmcp.core.case import Case
-    from fuzzmcp.corpus import Replayed, SavedCase
+    from fuzzmcp.search.corpus import Replayed, SavedCase
 
 
 def client_and_places(words: tuple[str, ...], context: click.Context) -> tuple[str, tuple[str, ...]]:
@@ -38,7 +38,7 @@ def minimize(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
     """
     from dataclasses import replace
 
-    from fuzzmcp.corpus import rewrite
+    from fuzzmcp.search.corpus import rewrite
 
     job, cases = _job_and_cases(words, options)
     code = NOTHING_FOUND
@@ -91,8 +91,8 @@ def prune(words: tuple[str, ...], dry_run: bool, **options: Any) -> int:
 
     Without a FOLDER, those of the folder regressions. Catalogues that no case names any more go with them.
     """
-    from fuzzmcp.corpus import FIXED
-    from fuzzmcp.corpus import prune as remove
+    from fuzzmcp.search.corpus import FIXED
+    from fuzzmcp.search.corpus import prune as remove
 
     job, cases = _job_and_cases(words, options)
     fixed = [seen.saved for seen in replays(job, cases) if seen.status == FIXED]
@@ -117,7 +117,7 @@ def export(words: tuple[str, ...], output: str, **options: Any) -> int:
     Equal cases give equal text: a file that would not change is not touched.
     """
     from fuzzmcp.api import contract_of
-    from fuzzmcp.export import code_of
+    from fuzzmcp.search.corpus.export import code_of
 
     job, cases = _job_and_cases(words, options)
     file = Path("test_fuzz_regressions.py" if output == "-" else output)
@@ -141,7 +141,7 @@ def _job_and_cases(words: tuple[str, ...], options: dict[str, Any]) -> tuple[Job
     from dataclasses import replace
 
     from fuzzmcp.cli.job import job_of
-    from fuzzmcp.corpus import case_files, read
+    from fuzzmcp.search.corpus import case_files, read
 
     client, places = client_and_places(words, click.get_current_context())
     cases = [read(path) for path in case_files(places)]
@@ -155,8 +155,8 @@ def replays(job: Job, cases: list[SavedCase]) -> Iterator[Replayed]:
     Raises:
         CannotRun: The client cannot be driven at all.
     """
-    from fuzzmcp.corpus import replayed
-    from fuzzmcp.search.opening import prove_ready
+    from fuzzmcp.search.corpus import replayed
+    from fuzzmcp.search.readiness import prove_ready
 
     for saved in cases:
         seen = replayed(saved, job.drive, job.contract, job.checks)

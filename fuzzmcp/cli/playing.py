@@ -18,7 +18,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.harness.target import TargetError, find, is_plain
 from fuzzmcp.report.stack import Setting
 from fuzzmcp.report.text import places_without_own
-from fuzzmcp.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
+from fuzzmcp.search.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
 from fuzzmcp.upstream import Happened, run
 from fuzzmcp.upstream.answers import why_undeliverable
 from fuzzmcp.upstream.in_run import Below, beside
@@ -77,7 +77,7 @@ def player_of(client: str, faults: Sequence[Script], options: Mapping[str, Any])
 
 
 def _of_job(job: Job, options: Mapping[str, Any]) -> Player:
-    from fuzzmcp.search.opening import prove
+    from fuzzmcp.search.readiness import prove
 
     http = options["upstream"]
     alone = 0 if job.target.role == "agent" or len(job.case.calls) == 1 else None

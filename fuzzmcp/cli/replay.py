@@ -80,7 +80,7 @@ def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> i
     from fuzzmcp.cli.job import job_of
     from fuzzmcp.report import terminal
     from fuzzmcp.report.replay import show_replay
-    from fuzzmcp.search.opening import prove_ready
+    from fuzzmcp.search.readiness import prove_ready
 
     job = job_of(client, script, options)
     happened = job.drive(job.case)
@@ -104,10 +104,10 @@ def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str,
 
     from fuzzmcp.checks import judge
     from fuzzmcp.cli.job import job_of
-    from fuzzmcp.corpus import FIXED, case_files, read
     from fuzzmcp.report import terminal
     from fuzzmcp.report.cases import show_replayed
     from fuzzmcp.report.replay import show_replay
+    from fuzzmcp.search.corpus import FIXED, case_files, read
 
     for name, option in _OF_THE_CASE.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

@@ -29,11 +29,11 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     wanted = found_writable([report_file(text) for text in options["reports"]])
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
-        from fuzzmcp.campaign import keep
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.report import live, terminal
         from fuzzmcp.report.model import report_of
         from fuzzmcp.search import Budget, Search
+        from fuzzmcp.search.campaign import keep
 
         job = job_of(client, "", options)
         budget = Budget(runs if runs or seconds else DEFAULT_RUNS, seconds)

@@ -53,10 +53,10 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     wanted = found_writable([report_file(text, KINDS, "kind of stack report") for text in options["reports"]])
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.playing import player_of
-        from fuzzmcp.mixes import RUNS
         from fuzzmcp.report import terminal
         from fuzzmcp.report.stack import StackReport, show_stack
-        from fuzzmcp.stacking import endless, explore
+        from fuzzmcp.search.mixes import RUNS
+        from fuzzmcp.search.stacking import endless, explore
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
         player = player_of(client, scripts, {**dict.fromkeys(_ELSEWHERE, ()), **options})

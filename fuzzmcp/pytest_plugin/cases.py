@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fuzzmcp.cli.job import Job
     from fuzzmcp.core.case import Case
     from fuzzmcp.core.trace import Run
-    from fuzzmcp.corpus import Replayed, SavedCase
+    from fuzzmcp.search.corpus import Replayed, SavedCase
 
 _NEAREST = pytest.StashKey[dict[Path, "Config | ConfigError"]]()
 _CLIENTS = pytest.StashKey[dict["Path | None", "_Client"]]()
@@ -67,7 +67,7 @@ class CaseFile(pytest.File):
         self._config_of_client, self._problem = config_of_client, problem
 
     def collect(self) -> list[CaseItem]:
-        from fuzzmcp.corpus import CaseFileError, read
+        from fuzzmcp.search.corpus import CaseFileError, read
 
         config = self._config_of_client
         if config is None:
@@ -107,7 +107,7 @@ class CaseItem(pytest.Item):
         self._client.prove_itself(self._saved.case)
 
     def runtest(self) -> None:
-        from fuzzmcp.corpus import replayed
+        from fuzzmcp.search.corpus import replayed
 
         client = self._client
         result = replayed(self._saved, client.drive, client.job.contract, client.job.checks)
@@ -176,7 +176,7 @@ class _Client:
 
     def prove_itself(self, case: Case) -> None:
         """A client that fails without any fault is an error, and no failure of its promises."""
-        from fuzzmcp.search.opening import CannotRun, plain, unready
+        from fuzzmcp.search.readiness import CannotRun, plain, unready
 
         key = (case.protocol, case.transport, case.backend, repr([tool.name for tool in case.tools]))
         if key not in self._proven:

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fuzzmcp.corpus import ERROR, FAILS, FAILS_DIFFERENTLY, FIXED, Replayed
 from fuzzmcp.report.text import harmless, one_line
+from fuzzmcp.search.corpus import ERROR, FAILS, FAILS_DIFFERENTLY, FIXED, Replayed
 from fuzzmcp.search.findings import Finding
 
 _STYLES = {FIXED: "green", FAILS: "red", FAILS_DIFFERENTLY: "yellow", ERROR: "bold red"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fuzzmcp.campaign import Outcome
 from fuzzmcp.core.config import shown
 from fuzzmcp.report.model import Report, Subject, report_of, saved
+from fuzzmcp.search.campaign import Outcome
 
 
 def campaign_report(subject: Subject, outcome: Outcome) -> Report:

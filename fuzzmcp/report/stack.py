@@ -16,7 +16,7 @@ from fuzzmcp.core.request_limits import Allowed
 from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.report.terminal import heading, labelled
 from fuzzmcp.report.text import counted, harmless, one_line, path_of
-from fuzzmcp.stacking import CallCost, Exploration, Seen
+from fuzzmcp.search.stacking import CallCost, Exploration, Seen
 
 VERSION = 1
 """Version of the JSON: it changes when a key changes its meaning or goes away; keys may be added."""

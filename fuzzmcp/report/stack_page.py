@@ -11,7 +11,7 @@ from fuzzmcp.report.html.document import document, facts, section
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.stack import StackReport, advice, sum_of, summary, verdict
 from fuzzmcp.report.text import one_line
-from fuzzmcp.stacking import CallCost, Seen
+from fuzzmcp.search.stacking import CallCost, Seen
 
 _LANE, _BAR, _NAME = 52, 14, 20
 """Heights in pixels: of a layer's lane, of a bar in it, and of the name above the bars."""

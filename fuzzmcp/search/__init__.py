@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fuzzmcp.search.findings import Finding
-from fuzzmcp.search.opening import CannotRun
+from fuzzmcp.search.readiness import CannotRun
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
-from fuzzmcp._constants import none_of_this_process
 from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
@@ -24,9 +23,10 @@ from fuzzmcp.harness.guards import elders_spared, interrupts
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
+from fuzzmcp.search.hypothesis_constants import none_of_this_process
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
-from fuzzmcp.search.opening import moments, prove
 from fuzzmcp.search.pending import Pending
+from fuzzmcp.search.readiness import moments, prove
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases

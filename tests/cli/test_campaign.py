@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzmcp.cli.campaign import time_left
-from fuzzmcp.corpus import case_files, read
 from fuzzmcp.report.load import loads
+from fuzzmcp.search.corpus import case_files, read
 
 NAIVE = "fuzzmcp.examples.naive_agent:connect"
 CAREFUL = "fuzzmcp.examples.careful_agent:connect"
@@ -97,7 +97,7 @@ def test_fail_fast_and_max_findings_end_it_early() -> None:
 
 
 def test_the_canary_is_looked_for_unless_it_is_told_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzzmcp.campaign.CANARY_RUNS", 1)
+    monkeypatch.setattr("fuzzmcp.search.campaign.CANARY_RUNS", 1)
     dead = invoke("campaign", NAIVE, "--runs", "20", "--database", "none")
     assert dead.exit_code == 3
     assert (

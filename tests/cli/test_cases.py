@@ -9,7 +9,7 @@ from commands import invoke
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call
-from fuzzmcp.corpus import SavedCase, read, save
+from fuzzmcp.search.corpus import SavedCase, read, save
 
 NAIVE = "fuzzmcp.examples.naive_agent:connect"
 CAREFUL = "fuzzmcp.examples.careful_agent:connect"

@@ -15,8 +15,8 @@ from fuzzmcp.api import case_of
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.catalogue.tools import crm
-from fuzzmcp.corpus import CaseFileError, SavedCase, parse, read, save, text_of
-from fuzzmcp.corpus.writing import updated
+from fuzzmcp.search.corpus import CaseFileError, SavedCase, parse, read, save, text_of
+from fuzzmcp.search.corpus.writing import updated
 from fuzzmcp.strategies import cases
 
 GOOD = """\

@@ -12,7 +12,7 @@ import pytest
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call
-from fuzzmcp.corpus import CaseFileError, SavedCase, case_files, prune, read, rewrite, save
+from fuzzmcp.search.corpus import CaseFileError, SavedCase, case_files, prune, read, rewrite, save
 
 ECHO = [{"name": "echo", "inputSchema": {"type": "object"}}]
 CAP = SavedCase("spend_cap", case_of("429cap"), "sent again")

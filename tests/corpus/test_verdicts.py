@@ -10,8 +10,8 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.api import case_of
-from fuzzmcp.corpus import SavedCase, replayed
 from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.search.corpus import SavedCase, replayed
 
 
 def fate(client: Any, check: str, script: str, checks: list[str] | None = None, contract: Any = None) -> Any:

@@ -11,14 +11,13 @@ from commands import invoke, written
 from mcp import ClientSession
 
 import fuzzmcp
-from fuzzmcp import campaign
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.report.kinds import KINDS
 from fuzzmcp.report.kinds import written as in_kind
 from fuzzmcp.report.model import Subject, report_of
-from fuzzmcp.search import Budget, Search
+from fuzzmcp.search import Budget, Search, campaign
 
 SECRET = "Sw0rdfish"
 STRING = {"type": "string"}
@@ -80,7 +79,7 @@ def test_no_report_tells_it(kind: str, found: tuple[Any, Path]) -> None:
 
 
 def test_no_case_file_tells_it_and_each_can_still_be_replayed(found: tuple[Any, Path]) -> None:
-    from fuzzmcp.corpus import case_files, read, replayed
+    from fuzzmcp.search.corpus import case_files, read, replayed
 
     files = case_files([found[1]])
     assert files

@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call, Case
-from fuzzmcp.corpus import SavedCase, save
+from fuzzmcp.search.corpus import SavedCase, save
 from survey.results import Found, Result
 from survey.verdicts import Seen
 

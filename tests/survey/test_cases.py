@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzmcp.api import contract_of
-from fuzzmcp.corpus import FAILS, FIXED, read, replayed
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import load
 from fuzzmcp.report.model import case_json
+from fuzzmcp.search.corpus import FAILS, FIXED, read, replayed
 from fuzzmcp.strategies import cases
 from survey.cases import case_from, file_of, save_true, versions_of
 from survey.clients import PLACE

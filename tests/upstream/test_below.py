@@ -20,7 +20,7 @@ from fuzzmcp.harness import sdk
 from fuzzmcp.harness.backing_server import Front, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.stacking import CallCost, Seen, seen, seen_below
+from fuzzmcp.search.stacking import CallCost, Seen, seen, seen_below
 from fuzzmcp.upstream import Upstream
 from fuzzmcp.upstream.in_run import Below, beside
 

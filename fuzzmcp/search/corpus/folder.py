@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
 from fuzzmcp.core.redact import redacted_case, redacted_text
-from fuzzmcp.corpus.saved import CaseFileError, SavedCase
-from fuzzmcp.corpus.writing import definitions_of, text_of, updated
+from fuzzmcp.search.corpus.saved import CaseFileError, SavedCase
+from fuzzmcp.search.corpus.writing import definitions_of, text_of, updated
 
 _UNFINISHED = re.compile(r"\.fuzzmcp-(\d+)\.tmp")
 _CATALOGUE = re.compile(r"tools-[0-9a-f]{8}\.json")

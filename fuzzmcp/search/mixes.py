@@ -55,7 +55,7 @@ def worst_mix(
         from hypothesis import seed as seeded
         from hypothesis import strategies as st
 
-        from fuzzmcp._constants import none_of_this_process
+        from fuzzmcp.search.hypothesis_constants import none_of_this_process
 
     costs: dict[tuple[int, ...], Cost] = {}
     best: tuple[int, ...] = ()

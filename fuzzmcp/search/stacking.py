@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fuzzmcp.core.script import Script, ScriptError, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
-from fuzzmcp.mixes import RUNS, worst_mix
+from fuzzmcp.search.mixes import RUNS, worst_mix
 from fuzzmcp.upstream.record import Exchange, Happened, operations
 
 TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")

@@ -17,7 +17,7 @@ from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.toml import TomlError, line_of, parsed
-from fuzzmcp.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
+from fuzzmcp.search.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
 
 LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""

@@ -13,12 +13,12 @@ from hypothesis.database import ExampleDatabase
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
 from fuzzmcp.search.findings import Finding
-from fuzzmcp.search.opening import plain, prove
+from fuzzmcp.search.readiness import plain, prove
 from fuzzmcp.search.result import Progress, Result
 
 CANARY_RUNS = 300

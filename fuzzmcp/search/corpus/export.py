@@ -13,7 +13,7 @@ from fuzzmcp.core.case import default_calls
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.corpus import SavedCase
+from fuzzmcp.search.corpus import SavedCase
 
 _WIDTH = 88
 _INDENT = "    "
