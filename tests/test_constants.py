@@ -59,7 +59,7 @@ def test_whatever_is_imported_the_same_cases_are_drawn(imported: Callable[[], No
 
 @pytest.mark.skipif(not hypothesis_constants.gathers(), reason="this Hypothesis draws no constants of modules")
 def test_without_the_block_they_are_others() -> None:
-    # When this fails, Hypothesis no longer minds what is imported: then delete `fuzzmcp/search/hypothesis_constants.py`.
+    # When this fails, Hypothesis no longer minds what is imported: then delete `hypothesis_constants.py`.
     assert drawn(nullcontext()) != drawn(none_of_this_process())
 
 

@@ -125,7 +125,7 @@ def _seconds(runs: int | None, seconds: float | None, left: float) -> float | No
 
 
 def _budget(plan: Plan) -> str:
-    from fuzzmcp.report.text import duration
+    from fuzzmcp.report.escape import duration
 
     runs = "" if plan.budget.runs is None else f"{plan.budget.runs:,} runs"
     seconds = "" if plan.budget.seconds is None else duration(plan.budget.seconds)
@@ -164,11 +164,11 @@ def _plan(
 def _carried_out(plan: Plan) -> Outcome:
     """Carry the campaign out, and tell on stderr what happens."""
     from fuzzmcp.harness.guards import terminations
-    from fuzzmcp.report import live, terminal
-    from fuzzmcp.report.cases import show_found, show_replayed
+    from fuzzmcp.report.terminal import live, style
+    from fuzzmcp.report.terminal.cases import show_found, show_replayed
     from fuzzmcp.search.campaign import names_in, run_campaign
 
-    area = terminal.console_for(sys.stderr)
+    area = style.console_for(sys.stderr)
     expected = names_in(plan.baseline)
     if plan.baseline is not None and not expected:
         say(f"the baseline '{plan.baseline}' has no saved case yet: nothing may fail")

@@ -11,7 +11,7 @@ import click
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.core.config import KEYS, OWN, SHARED, Config, Origin, shown
 from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.escape import harmless
 
 _DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "client": (None, "none: name it on the command line"),

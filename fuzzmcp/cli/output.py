@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from fuzzmcp.cli.usage import BadOption, say
 from fuzzmcp.core.spelling import unknown
-from fuzzmcp.report.kinds import KINDS, written
+from fuzzmcp.report.formats import KINDS, written
 
 if TYPE_CHECKING:
     from fuzzmcp.report.model import Report

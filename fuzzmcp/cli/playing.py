@@ -16,8 +16,8 @@ from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.target import TargetError, find, is_plain
-from fuzzmcp.report.stack import Setting
-from fuzzmcp.report.text import places_without_own
+from fuzzmcp.report.escape import places_without_own
+from fuzzmcp.report.terminal.stack import Setting
 from fuzzmcp.search.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
 from fuzzmcp.upstream import Happened, run
 from fuzzmcp.upstream.answers import why_undeliverable

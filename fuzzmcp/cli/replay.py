@@ -78,15 +78,15 @@ def _reads(word: str) -> bool:
 def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> int:
     from fuzzmcp.checks import Violation, judge
     from fuzzmcp.cli.job import job_of
-    from fuzzmcp.report import terminal
-    from fuzzmcp.report.replay import show_replay
+    from fuzzmcp.report.terminal import style
+    from fuzzmcp.report.terminal.replay import show_replay
     from fuzzmcp.search.readiness import prove_ready
 
     job = job_of(client, script, options)
     happened = job.drive(job.case)
     prove_ready(happened, job.drive)
     verdicts = judge(happened, job.contract, job.checks)
-    show_replay(happened, verdicts, job.subject, terminal.stdout(), trace=trace)
+    show_replay(happened, verdicts, job.subject, style.stdout(), trace=trace)
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
 
 
@@ -104,9 +104,9 @@ def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str,
 
     from fuzzmcp.checks import judge
     from fuzzmcp.cli.job import job_of
-    from fuzzmcp.report import terminal
-    from fuzzmcp.report.cases import show_replayed
-    from fuzzmcp.report.replay import show_replay
+    from fuzzmcp.report.terminal import style
+    from fuzzmcp.report.terminal.cases import show_replayed
+    from fuzzmcp.report.terminal.replay import show_replay
     from fuzzmcp.search.corpus import FIXED, case_files, read
 
     for name, option in _OF_THE_CASE.items():
@@ -114,7 +114,7 @@ def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str,
             raise click.UsageError(f"{option}: a saved case says that itself: edit the file, or replay its script")
     cases = [read(path) for path in case_files(places)]
     job = job_of(client, "", options)
-    console, fates = terminal.stdout(), []
+    console, fates = style.stdout(), []
     for seen in replays(job, cases):
         fates.append(seen.status)
         if len(cases) == 1:

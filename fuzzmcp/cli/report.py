@@ -35,15 +35,15 @@ def report(file: str, **files: str | None) -> int:
     kinds = ("html", "junit", "sarif", "markdown")
     reports = found_writable([Wanted(kind, name, f"--{kind}") for kind in kinds if (name := files[kind]) is not None])
 
-    from fuzzmcp.report import console, terminal
     from fuzzmcp.report.load import ReportError, load, loads
+    from fuzzmcp.report.terminal import console, style
 
     try:
         saved = loads(sys.stdin.buffer.read(), "stdin") if file == STDOUT else load(file)
     except ReportError as error:
         raise click.UsageError(str(error)) from None
     if not reports:
-        console.show_report(saved, terminal.stdout())
+        console.show_report(saved, style.stdout())
     with reserved_stdout(to_stdout(reports)) as stdout:
         write_reports(saved, reports, stdout)
     return NOTHING_FOUND

@@ -30,14 +30,14 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report import live, terminal
         from fuzzmcp.report.model import report_of
+        from fuzzmcp.report.terminal import live, style
         from fuzzmcp.search import Budget, Search
         from fuzzmcp.search.campaign import keep
 
         job = job_of(client, "", options)
         budget = Budget(runs if runs or seconds else DEFAULT_RUNS, seconds)
-        area = terminal.console_for(sys.stderr)
+        area = style.console_for(sys.stderr)
         files: dict[str, str] = {}
 
         def on_finding(finding: Any) -> None:

@@ -13,7 +13,7 @@ from fuzzmcp.cli.completion import complete_folder
 from fuzzmcp.cli.output import append_summary, write_reports
 from fuzzmcp.cli.seeds import Seed
 from fuzzmcp.cli.usage import BadOption, Duration
-from fuzzmcp.report.kinds import KINDS
+from fuzzmcp.report.formats import KINDS
 
 if TYPE_CHECKING:
     from fuzzmcp.cli.output import Wanted
@@ -86,8 +86,8 @@ def folder_of(options: Mapping[str, Any]) -> Path | None:
 
 def tell(report: Report, wanted: tuple[Wanted, ...], stdout: Any) -> None:
     """Show a report on the terminal, and write it wherever it was asked for."""
-    from fuzzmcp.report import console, terminal
+    from fuzzmcp.report.terminal import console, style
 
-    console.show_report(report, terminal.stdout())
+    console.show_report(report, style.stdout())
     write_reports(report, wanted, stdout)
     append_summary(report)

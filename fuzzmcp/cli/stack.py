@@ -53,8 +53,8 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     wanted = found_writable([report_file(text, KINDS, "kind of stack report") for text in options["reports"]])
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.playing import player_of
-        from fuzzmcp.report import terminal
-        from fuzzmcp.report.stack import StackReport, show_stack
+        from fuzzmcp.report.terminal import style
+        from fuzzmcp.report.terminal.stack import StackReport, show_stack
         from fuzzmcp.search.mixes import RUNS
         from fuzzmcp.search.stacking import endless, explore
 
@@ -64,7 +64,7 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
         player.prove()
         found = explore(player.play, scripts, runs=RUNS if runs is None else runs, seed=seed)
         report = StackReport(player.setting, found, options["max_requests"])
-        show_stack(report, terminal.stdout(), all_in_full=all_in_full)
+        show_stack(report, style.stdout(), all_in_full=all_in_full)
         for place in wanted:
             write_text(_written(report, place.kind), place, stdout)
     return FOUND if report.over else NOTHING_FOUND
@@ -82,6 +82,6 @@ for parameter in stack.params:
 def _written(report: Any, kind: str) -> str:
     if kind == "json":
         return str(report.dumps())
-    from fuzzmcp.report.stack_page import page
+    from fuzzmcp.report.html.stack_page import page
 
     return page(report)

@@ -73,8 +73,8 @@ def _print_differences(command: tuple[str, ...], timeout: float, saved: str, cli
 
     from fuzzmcp.cli.listing import list_tools
     from fuzzmcp.core.catalogue.diff import diff
-    from fuzzmcp.report import terminal
-    from fuzzmcp.report.differences import Compared, show_differences
+    from fuzzmcp.report.terminal import style
+    from fuzzmcp.report.terminal.differences import Compared, show_differences
 
     found, warning = list_tools(command, timeout)
     if warning:
@@ -87,7 +87,7 @@ def _print_differences(command: tuple[str, ...], timeout: float, saved: str, cli
     if as_json:
         click.echo(json.dumps(compared.as_data(), indent=2))
     else:
-        show_differences(compared, terminal.stdout())
+        show_differences(compared, style.stdout())
     return FOUND if compared.found else NOTHING_FOUND
 
 

@@ -14,7 +14,7 @@ from fuzzmcp.cli.completion import offered
 from fuzzmcp.core.config import seconds_of
 from fuzzmcp.core.request_limits import Allowed
 from fuzzmcp.core.spelling import meant, unknown
-from fuzzmcp.report.text import harmless, one_line, own_frames_cut, places_without_own
+from fuzzmcp.report.escape import harmless, one_line, own_frames_cut, places_without_own
 
 NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -13,15 +13,15 @@ from fuzzmcp.core.spelling import unknown
 @click.argument("name", required=False, shell_complete=complete_fault)
 def faults(name: str | None) -> None:
     """List the vocabulary of scripts, or explain the fault NAME."""
-    from fuzzmcp.report import terminal, vocabulary
+    from fuzzmcp.report.terminal import style, vocabulary
 
     if name is None:
-        vocabulary.show_faults(terminal.stdout())
+        vocabulary.show_faults(style.stdout())
         return
     name = "ok" if name == "late" else name
     if name not in BY_NAME:
         raise click.UsageError(unknown("fault", name, [*BY_NAME, "late"]))
-    vocabulary.show_fault(BY_NAME[name], terminal.stdout())
+    vocabulary.show_fault(BY_NAME[name], style.stdout())
 
 
 @click.command()
@@ -29,11 +29,11 @@ def faults(name: str | None) -> None:
 def checks(name: str | None) -> None:
     """List the checks, or explain the check NAME."""
     from fuzzmcp.checks import CHECKS
-    from fuzzmcp.report import terminal, vocabulary
+    from fuzzmcp.report.terminal import style, vocabulary
 
     if name is None:
-        vocabulary.show_checks(terminal.stdout())
+        vocabulary.show_checks(style.stdout())
         return
     if name not in CHECKS:
         raise click.UsageError(unknown("check", name, list(CHECKS)))
-    vocabulary.show_check(name, terminal.stdout())
+    vocabulary.show_check(name, style.stdout())

@@ -184,8 +184,8 @@ def _trio_runs() -> bool:
 
 def told(item: Any, server: ScriptedServer, error: BaseException) -> None:
     """Show what happened on the wire with a test that failed."""
-    from fuzzmcp.report.console import show_timeline
-    from fuzzmcp.report.terminal import console_for
+    from fuzzmcp.report.terminal.console import show_timeline
+    from fuzzmcp.report.terminal.style import console_for
     from fuzzmcp.report.timeline import timeline
 
     record = server.record

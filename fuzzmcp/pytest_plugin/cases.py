@@ -88,7 +88,7 @@ class CaseFile(pytest.File):
 
 def _name_of(saved: SavedCase) -> str:
     """The script, as far as it fits into the name of a test."""
-    from fuzzmcp.report.text import one_line
+    from fuzzmcp.report.escape import one_line
 
     return one_line(str(saved.case.script) or "ok", 80).replace("::", ":")
 
@@ -119,9 +119,9 @@ class CaseItem(pytest.Item):
 
     def _text(self, result: Replayed) -> str:
         """What a reader needs to understand the failure and to see it again."""
-        from fuzzmcp.report.console import show_finding
         from fuzzmcp.report.model import violated
-        from fuzzmcp.report.terminal import console_for
+        from fuzzmcp.report.terminal.console import show_finding
+        from fuzzmcp.report.terminal.style import console_for
 
         again = ("fuzzmcp", "replay", shown(self.path))
         out = io.StringIO()
@@ -188,7 +188,7 @@ class _Client:
 
 def _ending(error: Any) -> str:
     """Why a client cannot be run, with its own traceback."""
-    from fuzzmcp.report.text import own_frames_cut, places_without_own
+    from fuzzmcp.report.escape import own_frames_cut, places_without_own
 
     run = error.run
     places = places_without_own(run.outcomes[0].traceback) if run.outcomes else ""

@@ -21,7 +21,7 @@ def _kind(title: str) -> Any:
 
 def explained(error: BaseException) -> str:
     """What an error says, and the user's own traceback behind it, if there is one."""
-    from fuzzmcp.report.text import own_frames_cut
+    from fuzzmcp.report.escape import own_frames_cut
 
     cause = getattr(error, "cause", None) or error.__cause__
     if cause is None:

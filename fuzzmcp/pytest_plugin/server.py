@@ -20,7 +20,7 @@ from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.escape import harmless
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 

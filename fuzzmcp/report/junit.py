@@ -9,10 +9,10 @@ from xml.etree.ElementTree import Element, SubElement
 
 from rich.console import Console
 
-from fuzzmcp.report.console import show_finding
+from fuzzmcp.report.escape import counted, harmless
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.text import counted, harmless
-from fuzzmcp.report.words import about, status
+from fuzzmcp.report.phrases import about, status
+from fuzzmcp.report.terminal.console import show_finding
 
 _WIDTH = 110
 

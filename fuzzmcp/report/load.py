@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.model import VERSION, Report, SavedFinding, Subject
-from fuzzmcp.report.text import one_line
 from fuzzmcp.report.timeline import Moment
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report
-from fuzzmcp.report.text import harmless
-from fuzzmcp.report.words import facts, headline, hints, qualities, setting, status
+from fuzzmcp.report.phrases import facts, headline, hints, qualities, setting, status
 
 _ROOM = 500_000
 """Bytes for the table of findings: GitHub refuses a step's summary of more than a megabyte."""

@@ -16,7 +16,7 @@ from fuzzmcp.core.package import version
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
-from fuzzmcp.report.text import one_line
+from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.timeline import Moment, timeline
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.result import Result
@@ -214,7 +214,7 @@ def report_of(
         known: Saved findings that failed again: they come before the new ones.
         stale: Names of saved cases that fail no more.
     """
-    from fuzzmcp.report.fit import fitted
+    from fuzzmcp.report.size_limit import fitted
 
     checks, faults = result.tally.as_json()
     report = Report(

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.report.code_places import Place, home, looper, sender
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.places import Place, home, looper, sender
-from fuzzmcp.report.text import harmless
-from fuzzmcp.report.words import about
+from fuzzmcp.report.phrases import about
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"

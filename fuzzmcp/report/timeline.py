@@ -13,7 +13,7 @@ from fuzzmcp.core.case import Call
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.core.script import Action
 from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
-from fuzzmcp.report.text import harmless, one_line, path_of
+from fuzzmcp.report.escape import harmless, one_line, path_of
 
 KEPT = 400
 """Moments that a saved timeline has at most: a page loop runs for thousands."""

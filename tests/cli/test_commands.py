@@ -217,7 +217,7 @@ def test_ctrl_c_ends_with_the_report_of_what_was_found(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_progress_is_drawn_also_ends_with_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuzzmcp.report import live
+    from fuzzmcp.report.terminal import live
 
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt

@@ -18,7 +18,7 @@ from report.samples import finding_of, report_with
 from fuzzmcp.cli import main
 from fuzzmcp.cli.output import Wanted, append_summary, found_writable, write_reports
 from fuzzmcp.cli.usage import BadOption
-from fuzzmcp.report.kinds import KINDS, written
+from fuzzmcp.report.formats import KINDS, written
 from fuzzmcp.report.load import load
 from fuzzmcp.report.model import Report
 

@@ -15,10 +15,10 @@ from rich.console import Console
 from fuzzmcp import run
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import naive_agent
-from fuzzmcp.report.console import show_finding, show_report, show_timeline, telling
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.terminal import console_for
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.terminal.console import show_finding, show_report, show_timeline, telling
+from fuzzmcp.report.terminal.style import console_for
 from fuzzmcp.report.timeline import Moment, timeline
 from report.samples import finding_of, report_with, reports
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzmcp.report.fit import LIMIT, fitted
 from fuzzmcp.report.load import loads
 from fuzzmcp.report.model import Report, SavedFinding
+from fuzzmcp.report.size_limit import LIMIT, fitted
 from fuzzmcp.report.timeline import KEPT, Moment
 from report.samples import finding_of, report_with
 

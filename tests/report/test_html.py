@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.faults import FAULTS
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.html import page
 from fuzzmcp.report.html.element import E, render
 from fuzzmcp.report.model import Report
-from fuzzmcp.report.text import harmless
 from report.samples import NASTY, finding_of, report_with, reports, spoiled, texts
 
 VOID = ("meta", "link", "br")

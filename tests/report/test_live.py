@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from fuzzmcp.report.live import shown
+from fuzzmcp.report.terminal.live import shown
 from fuzzmcp.search.result import Budget, Progress
 
 

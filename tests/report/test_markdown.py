@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.markdown import code, markdown, plain
 from fuzzmcp.report.model import Report
-from fuzzmcp.report.text import harmless
 from report.samples import finding_of, report_with, reports, spoiled, texts
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.report.code_places import home, place_of
 from fuzzmcp.report.model import Report, Subject
-from fuzzmcp.report.places import home, place_of
 from fuzzmcp.report.sarif import sarif
 from report.samples import finding_of, report_with, reports, texts
 

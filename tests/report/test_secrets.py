@@ -14,8 +14,8 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.report.kinds import KINDS
-from fuzzmcp.report.kinds import written as in_kind
+from fuzzmcp.report.formats import KINDS
+from fuzzmcp.report.formats import written as in_kind
 from fuzzmcp.report.model import Subject, report_of
 from fuzzmcp.search import Budget, Search, campaign
 

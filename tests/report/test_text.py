@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fuzzmcp
-from fuzzmcp.report.text import counted, duration, harmless, one_line, ordinal, own_frames_cut, path_of
+from fuzzmcp.report.escape import counted, duration, harmless, one_line, ordinal, own_frames_cut, path_of
 
 
 @pytest.mark.parametrize("char", ["\x00", "\x1b", "\x9b", "\r", "\n", "\u202e", "\u2028", "\ud800", "\x7f"])

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
 from fuzzmcp.core.script import Script
-from fuzzmcp.report.vocabulary import TRAITS, example, show_fault, show_faults, spellings
+from fuzzmcp.report.terminal.vocabulary import TRAITS, example, show_fault, show_faults, spellings
 
 
 def explained(fault: Fault, width: int = 200) -> str:

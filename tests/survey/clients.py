@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from pathlib import Path
 
-from fuzzmcp.report.text import counted
+from fuzzmcp.report.escape import counted
 from survey import environments, verdicts
 from survey.cases import save_true
 from survey.driving import Budget, Processes, survey

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fuzzmcp.report.escape import counted, harmless
 from fuzzmcp.report.markdown import code, plain
-from fuzzmcp.report.text import counted, harmless
 from survey.cases import file_of, versions_of
 from survey.reactions import FAULTS
 from survey.results import Result

@@ -80,7 +80,7 @@ def reaction(client: Any, faults: str, **driven: str) -> dict[str, Any]:
     """
     import fuzzmcp
     from fuzzmcp.core.redact import redacted_text
-    from fuzzmcp.report.text import one_line
+    from fuzzmcp.report.escape import one_line
 
     run = fuzzmcp.run(client, faults, quiet=True, **driven)
     outcome = run.outcomes[0] if run.outcomes and run.connected else None

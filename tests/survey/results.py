@@ -11,7 +11,7 @@ from typing import Any
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.report.model import Report, contract_json
-from fuzzmcp.report.words import status
+from fuzzmcp.report.phrases import status
 
 VERSION = 1
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.protocol import era_of
+from fuzzmcp.report.escape import counted
 from fuzzmcp.report.markdown import code, plain
-from fuzzmcp.report.text import counted
 from survey.driving import package_of
 from survey.results import Reaction, Result
 from survey.rows import Row, environments_of

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
+from fuzzmcp.report.escape import duration
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.model import SavedFinding
-from fuzzmcp.report.telling import FIRST, LAST, deed, last_evidence, telling, what, where
-from fuzzmcp.report.text import duration
+from fuzzmcp.report.narrative import FIRST, LAST, deed, last_evidence, telling, what, where
 from fuzzmcp.report.timeline import Moment, folded
 
 _CLIENT, _SERVER = 19, 94

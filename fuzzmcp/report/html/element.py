@@ -7,7 +7,7 @@ from typing import TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.escape import harmless
 
 Child: TypeAlias = "str | Element | Iterable[Child] | None"
 _BLOCKS = ("section", "details", "tr", "li", "p", "header", "main", "footer", "figure", "svg", "h2", "dt", "pre")

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from fuzzmcp.report.escape import counted, duration
 from fuzzmcp.report.html.diagram import diagram, markers
 from fuzzmcp.report.html.document import document, facts, section
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.html.tables import check_table, coverage, in_words, matrix, timeline_table
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.text import counted, duration
-from fuzzmcp.report.words import about, catalogue, headline, hints, qualities, status
+from fuzzmcp.report.phrases import about, catalogue, headline, hints, qualities, status
 
 _OPEN = 3
 """Findings that are unfolded at first."""

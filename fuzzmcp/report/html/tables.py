@@ -7,11 +7,11 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.report.escape import counted
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.model import Report
-from fuzzmcp.report.text import counted
+from fuzzmcp.report.phrases import about, status
 from fuzzmcp.report.timeline import Moment
-from fuzzmcp.report.words import about, status
 
 _REACTIONS = ("sent again", "returned", "returned an error", "cancelled", "unfinished", "connecting failed")
 _ARROWS = {"->": "→ to the server", "<-": "← to the client", "": ""}

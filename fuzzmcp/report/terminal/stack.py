@@ -14,8 +14,8 @@ from fuzzmcp.core.package import version
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.core.request_limits import Allowed
 from fuzzmcp.harness.observe.layers import Layer
-from fuzzmcp.report.terminal import heading, labelled
-from fuzzmcp.report.text import counted, harmless, one_line, path_of
+from fuzzmcp.report.escape import counted, harmless, one_line, path_of
+from fuzzmcp.report.terminal.style import heading, labelled
 from fuzzmcp.search.stacking import CallCost, Exploration, Seen
 
 VERSION = 1

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.harness.observe.layers import Layer
+from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.html.document import document, facts, section
 from fuzzmcp.report.html.element import Child, E
-from fuzzmcp.report.stack import StackReport, advice, sum_of, summary, verdict
-from fuzzmcp.report.text import one_line
+from fuzzmcp.report.terminal.stack import StackReport, advice, sum_of, summary, verdict
 from fuzzmcp.search.stacking import CallCost, Seen
 
 _LANE, _BAR, _NAME = 52, 14, 20

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.escape import harmless
 
 WIDTH_MAX = 120
 """Columns that text is wrapped to at most."""

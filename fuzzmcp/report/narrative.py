@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuzzmcp.core.trace import PROBE
-from fuzzmcp.report.text import harmless, ordinal
+from fuzzmcp.report.escape import harmless, ordinal
 from fuzzmcp.report.timeline import Moment
 
 FIRST, LAST = 14, 8

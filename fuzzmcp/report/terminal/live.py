@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.report.text import counted, duration
+from fuzzmcp.report.escape import counted, duration
 from fuzzmcp.search.result import Budget, Progress
 
 _EVERY = 10.0

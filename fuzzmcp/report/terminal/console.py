@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding, Subject
-from fuzzmcp.report.telling import FIRST, LAST, deed, last_evidence, telling, what, where
-from fuzzmcp.report.terminal import WIDTH_MAX, hanging, heading, labelled, print_table
-from fuzzmcp.report.text import harmless
+from fuzzmcp.report.narrative import FIRST, LAST, deed, last_evidence, telling, what, where
+from fuzzmcp.report.phrases import about, facts, hints, qualities, reactions, setting
+from fuzzmcp.report.terminal.style import WIDTH_MAX, hanging, heading, labelled, print_table
 from fuzzmcp.report.timeline import Moment, folded
-from fuzzmcp.report.words import about, facts, hints, qualities, reactions, setting
 
 _ARROWS = {"->": "→", "<-": "←", "": " "}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from fuzzmcp.report.text import harmless, one_line
+from fuzzmcp.report.escape import harmless, one_line
 from fuzzmcp.search.corpus import ERROR, FAILS, FAILS_DIFFERENTLY, FIXED, Replayed
 from fuzzmcp.search.findings import Finding
 

@@ -17,7 +17,7 @@ from fuzzmcp.core.catalogue.diff import Difference, checks_of, plays, scripts_of
 from fuzzmcp.core.catalogue.tools import Catalogue
 from fuzzmcp.core.drift import text_of
 from fuzzmcp.core.script import Script
-from fuzzmcp.report.text import counted, harmless
+from fuzzmcp.report.escape import counted, harmless
 
 _COLUMN_MAX = 64
 

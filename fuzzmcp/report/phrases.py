@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
+from fuzzmcp.report.escape import counted, duration, harmless
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.text import counted, duration, harmless
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fuzzmcp.core.faults import FAULTS, IN_SECONDS, ODD_RESULTS, Fault
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS
-from fuzzmcp.report.terminal import print_table
+from fuzzmcp.report.terminal.style import print_table
 
 TRAITS = {
     "valid": "a client must accept it",

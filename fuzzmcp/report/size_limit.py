@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from fuzzmcp.report.escape import counted
 from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.text import counted
 from fuzzmcp.report.timeline import KEPT, Moment, folded
 
 LIMIT = 4_500_000
