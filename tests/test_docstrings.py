@@ -46,8 +46,8 @@ def test_the_examples_of_a_module_hold(name: str) -> None:
     assert result.failed == 0
 
 
-def test_the_walk_finds_floor_0_and_the_strategies() -> None:
-    assert set(MODULES) >= {f"fuzzmcp.{name}" for name in ("case", "drift", "faults", "script", "tools")}
+def test_the_walk_finds_the_words_and_the_strategies() -> None:
+    assert set(MODULES) >= {f"fuzzmcp.core.{name}" for name in ("case", "drift", "faults", "script", "catalogue.tools")}
     assert set(MODULES) >= {f"fuzzmcp.strategies.{name}" for name in ("cases", "drifts", "scripts", "workloads")}
 
 

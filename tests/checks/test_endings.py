@@ -13,9 +13,11 @@ import anyio
 import pytest
 
 import fuzzmcp
-from fuzzmcp.clients._table import ToolNotOffered, offered
+from fuzzmcp.clients._table import offered
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.harness.run import Limits, drive
+from fuzzmcp.core.errors import ToolNotOffered
+from fuzzmcp.core.limits import Limits
+from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 
 from .clients import (

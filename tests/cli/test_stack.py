@@ -164,7 +164,7 @@ def test_an_example_takes_few_runs() -> None:
 # -- the HTTP backend --------------------------------------------------------------------------------------------------
 
 BACKEND = """
-from test_below import http, fetch, fetch_sync, retrying, shop
+from test_serving import http, fetch, fetch_sync, retrying, shop
 from fuzzmcp.upstream import Upstream
 
 server = shop(Upstream())
@@ -198,7 +198,7 @@ async def silent(backend: Upstream):
 @pytest.fixture
 def over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    source = BACKEND.replace("from test_below", "from upstream.test_below")
+    source = BACKEND.replace("from test_serving", "from upstream.test_serving")
     return written(tmp_path, "http_clients", source)
 
 
@@ -212,7 +212,7 @@ def test_a_sync_function_of_a_backend_shows_its_layers(over_http: str) -> None:
     assert any(
         line.startswith("http_clients.py:") and line.endswith("sync ×4, waits 0.5 s 0.5 s 0.5 s") for line in told
     )
-    assert any(line.startswith("over test_below.py:") and "fetch_sync ×3" in line for line in told)
+    assert any(line.startswith("over test_serving.py:") and "fetch_sync ×3" in line for line in told)
     assert "12 = 4 × 3" in told
     assert [line.split()[0] for line in told if " requests in " in line and line[:1] in "5hc"] == [
         "529*", "504*", "hang*", "close*",

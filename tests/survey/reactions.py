@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _lines(client: str, packages: Iterable[str], driven: dict[str, str]) -> Iterator[dict[str, Any]]:
     yield {"python": platform.python_version(), "packages": versions(["mcp", "fuzzmcp", *packages])}
-    from fuzzmcp.harness.target import load
+    from fuzzmcp.target import load
 
     target = load(client)
     for faults in (text for group in FAULTS.values() for text in group):

@@ -41,8 +41,8 @@ def groups() -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for name, check in CHECKS.items():
         found.setdefault(check.judge.__module__.rpartition(".")[2], []).append(name)
-    if "frames" in found:  # one check, about what else the protocol demands
-        found.setdefault("protocol", []).extend(found.pop("frames"))
+    if "client_messages" in found:  # one check, about what else the protocol demands
+        found.setdefault("protocol", []).extend(found.pop("client_messages"))
     return {module.capitalize(): tuple(names) for module, names in found.items()}
 
 

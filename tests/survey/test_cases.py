@@ -12,10 +12,10 @@ from hypothesis import given, settings
 
 from fuzzmcp.api import contract_of
 from fuzzmcp.harness.run import drive
-from fuzzmcp.harness.target import load
 from fuzzmcp.report.model import case_json
 from fuzzmcp.search.corpus import FAILS, FIXED, read, replayed
 from fuzzmcp.strategies import cases
+from fuzzmcp.target import load
 from survey.cases import case_from, file_of, save_true, versions_of
 from survey.clients import PLACE
 from survey.driving import package_of

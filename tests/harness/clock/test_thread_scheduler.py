@@ -228,7 +228,9 @@ def test_a_loop_blocked_by_a_threads_wait_is_recorded_and_its_thread_works_on(ba
 
     assert virtual.run(main)
     line = main.__code__.co_firstlineno + 2
-    assert [(b.at, b.seconds, b.where) for b in virtual.blocked] == [(0.0, 3.0, f"test_crew.py:{line} main")]
+    assert [(b.at, b.seconds, b.where) for b in virtual.blocked] == [
+        (0.0, 3.0, f"test_thread_scheduler.py:{line} main")
+    ]
 
 
 @both

@@ -123,7 +123,7 @@ def test_time_sleep_on_the_loop_moves_the_clock_and_is_recorded(backend: str) ->
 
     virtual.run(main)
     line = main.__code__.co_firstlineno + 3
-    assert virtual.blocked == [Blocked(1.0, HOUR, f"test_timeline.py:{line} main")]
+    assert virtual.blocked == [Blocked(1.0, HOUR, f"test_loop_run.py:{line} main")]
     assert late == [HOUR + 1]
     assert virtual.now() == HOUR + 2
 

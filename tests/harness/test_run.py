@@ -44,10 +44,11 @@ from hypothesis import strategies as st
 
 import fuzzmcp
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.limits import Limits
 from fuzzmcp.core.trace import PROBE, Run
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness.clock import EPOCH
-from fuzzmcp.harness.run import Limits, drive
+from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -386,7 +387,7 @@ def test_a_task_left_behind_is_named() -> None:
 
     run = fuzzmcp.run(client(forgets), "")
     assert [leak.kind for leak in run.leaks] == ["task"]
-    assert "background (test_harness.py:" in run.leaks[0].what
+    assert "background (test_run.py:" in run.leaks[0].what
 
 
 @both
@@ -427,7 +428,7 @@ def test_a_client_that_sleeps_on_the_loop_does_not_sleep_for_real(backend: str) 
     run = fuzzmcp.run(client(sleeps), "", backend=backend, contract=Contract(deadline=9999))
     assert run.outcomes[0].ended == 3600.0
     assert run.blocked[0].seconds == 3600.0
-    assert "test_harness.py:" in run.blocked[0].where
+    assert "test_run.py:" in run.blocked[0].where
 
 
 @both
@@ -597,7 +598,7 @@ for script in {scripts!r}:
 
 
 def test_the_record_is_the_same_bytes_in_any_process() -> None:
-    program = PROGRAM.format(tests=str(Path(__file__).parent), scripts=SCRIPTS)
+    program = PROGRAM.format(tests=str(Path(__file__).parents[1]), scripts=SCRIPTS)
     other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": other}
     printed = subprocess.run([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE).stdout

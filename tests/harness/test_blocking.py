@@ -13,12 +13,12 @@ from typing import Any
 import anyio
 import pytest
 from checks.clients import Session, careful, client, plain, retrying
-from transports.test_front import shop
 
 import fuzzmcp
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.blocking import threaded
+from harness.test_backing_server import shop
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 OVERLAPPING = ['get_order(order_id="A1")', 'get_order(order_id="A2")@0.5']

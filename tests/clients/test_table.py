@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fuzzmcp import clients
 from fuzzmcp.clients import _table
-from fuzzmcp.clients._table import ADAPTERS, Adapter, ToolNotOffered, fits, offered, why_missing
+from fuzzmcp.clients._table import ADAPTERS, Adapter, fits, offered, why_missing
+from fuzzmcp.core.errors import ToolNotOffered
 
 FOLDER = Path(clients.__file__).parent
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.module)

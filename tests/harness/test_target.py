@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import fuzzmcp
-from fuzzmcp.harness.target import Target, TargetError, is_plain, load, target_of
+from fuzzmcp.harness.target import is_plain
+from fuzzmcp.target import Target, TargetError, load, target_of
 from fuzzmcp.upstream import Upstream
 
 CLIENT = """

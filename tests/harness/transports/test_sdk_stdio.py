@@ -40,7 +40,7 @@ START = "_create_platform_compatible_process"
 
 
 @asynccontextmanager
-async def sdk(server: Any) -> AsyncIterator[Any]:
+async def sdk_client(server: Any) -> AsyncIterator[Any]:
     """A client that starts its server, as the SDK's documentation shows it."""
     with server.process():
         async with (
@@ -70,7 +70,7 @@ def wire_of(script: str = "") -> MemoryWire:
 
 @BACKENDS
 def test_a_session_of_the_sdk_reaches_the_fake_by_a_command_that_is_never_run(backend: str) -> None:
-    run = fuzzmcp.run(sdk, "429(5)", backend=backend)
+    run = fuzzmcp.run(sdk_client, "429(5)", backend=backend)
     assert [outcome.status for outcome in (*run.outcomes, run.probe)] == ["returned", "returned"]
     assert [request.method for request in run.requests][:2] == ["initialize", "tools/call"]
     assert run.leaks == ()
@@ -82,12 +82,12 @@ def test_a_session_of_the_sdk_reaches_the_fake_by_a_command_that_is_never_run(ba
     "script", ["split", "split@20", "list:split", "init:split", "noise", "dup", "odd(unicode)+split"]
 )
 def test_what_is_harmless_over_a_pipe_harms_the_sdk_not(script: str, backend: str) -> None:
-    fuzzmcp.check(sdk, script, backend=backend, checks=["finishes", "valid_accepted", "survives", "cleans_up"])
+    fuzzmcp.check(sdk_client, script, backend=backend, checks=["finishes", "valid_accepted", "survives", "cleans_up"])
 
 
 @pytest.mark.parametrize("script", ["hang", "notjson", "truncated"])
 def test_an_hour_without_an_answer_costs_the_sdk_its_patience_and_us_no_time(script: str) -> None:
-    run = fuzzmcp.run(sdk, script)
+    run = fuzzmcp.run(sdk_client, script)
     assert run.outcomes[0].status == "raised"
     assert run.outcomes[0].ended - run.outcomes[0].started == 30.0
 
@@ -95,7 +95,7 @@ def test_an_hour_without_an_answer_costs_the_sdk_its_patience_and_us_no_time(scr
 @BACKENDS
 def test_the_line_that_is_no_utf_8_ends_the_session_of_the_sdk(backend: str) -> None:
     """Open in 1.30 and 2.3.0 (modelcontextprotocol/python-sdk #2454): once this fails, the SDK has been mended."""
-    run = fuzzmcp.run(sdk, "badutf8", backend=backend)
+    run = fuzzmcp.run(sdk_client, "badutf8", backend=backend)
     broken = fuzzmcp.violations(run)
     assert {"expected_errors", "survives"} <= set(broken)
     assert broken["expected_errors"].exception == "UnicodeDecodeError"
@@ -105,7 +105,7 @@ def test_the_line_that_is_no_utf_8_ends_the_session_of_the_sdk(backend: str) -> 
 
 @pytest.mark.parametrize("script", ["close", "exit", "exit(-9)"])
 def test_the_end_of_the_process_ends_the_call_and_nothing_is_left(script: str) -> None:
-    run = fuzzmcp.check(sdk, script)
+    run = fuzzmcp.check(sdk_client, script)
     assert "closed" in str(run.outcomes[0].error).lower()
     assert [str(action) for _, action in run.played] == [script]
 
@@ -129,7 +129,7 @@ def test_leaving_while_a_line_is_unread_breaks_the_sdk_1_only() -> None:
     """Open in 1.30 (modelcontextprotocol/python-sdk #1960): the answer is lost as the reader meets a closed stream."""
 
     async def agent(server: Any) -> str:
-        async with sdk(server) as call_tool:
+        async with sdk_client(server) as call_tool:
             return str(await call_tool("get_order", {"order_id": "A1"}))
 
     broken = fuzzmcp.violations(fuzzmcp.run(agent, "list:progress_after"))
@@ -141,7 +141,7 @@ def test_each_connection_is_a_process_of_its_own_and_lives_as_long_as_its_stdin(
 
     async def agent(server: Any) -> None:
         for _ in range(2):
-            async with sdk(server) as call_tool:
+            async with sdk_client(server) as call_tool:
                 await call_tool("get_order", {"order_id": "A1"})
                 seen[:] = server.processes
             assert seen[-1].returncode == 0
@@ -156,13 +156,13 @@ def test_each_connection_is_a_process_of_its_own_and_lives_as_long_as_its_stdin(
 
 def test_calls_at_once_are_told_apart_by_what_they_ask_for() -> None:
     calls = [f'get_order(order_id="A{n}")@0' for n in (1, 2)]
-    run = fuzzmcp.check(sdk, "ok@2,ok@1", calls=calls)
+    run = fuzzmcp.check(sdk_client, "ok@2,ok@1", calls=calls)
     asked = [run.requests_of(call)[0].frame["params"]["arguments"]["order_id"] for call in (0, 1)]
     assert asked == ["A1", "A2"]
 
 
 def test_equal_calls_at_once_have_a_request_each_and_the_probe_has_its_own() -> None:
-    run = fuzzmcp.run(sdk, "error,error", calls=['get_order(order_id="A1")@0'] * 2)
+    run = fuzzmcp.run(sdk_client, "error,error", calls=['get_order(order_id="A1")@0'] * 2)
     assert [len(run.requests_of(call)) for call in (0, 1, -1)] == [1, 1, 1]
     assert "no_pointless_retry" not in fuzzmcp.violations(run)
 
