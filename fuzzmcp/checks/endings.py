@@ -6,8 +6,8 @@ from math import inf
 
 from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
 from fuzzmcp.checks.interpret import interpret
-from fuzzmcp.clients._table import ToolNotOffered
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import ToolNotOffered
 from fuzzmcp.core.faults import BY_NAME
 from fuzzmcp.core.script import Step
 from fuzzmcp.core.trace import PROBE, Event, Outcome

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from fuzzmcp.core.trace import Answer
+from fuzzmcp.core.trace import Answer, Reading
 
 _BLOCKS: Mapping[str, tuple[str, ...]] = {
     "text": ("text",),
@@ -22,22 +21,6 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
     "resource_link": ("uri",),
 }
 """Content blocks by their type, with a key that each has: those of MCP, and those that frameworks make of them."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a returned value says. `is_error` is its error flag, None where it has none; `looks_failed` says that plain
-    data without a flag reads like an error (`status: error`, or an `error` key)."""
-
-    is_error: bool | None = None
-    structured: Any = None
-    text: str = ""
-    looks_failed: bool = False
-
-    @property
-    def says_error(self) -> bool:
-        """Whether a caller would take it for an error."""
-        return bool(self.is_error) or self.looks_failed
 
 
 def interpret(value: Any) -> Reading:

@@ -26,8 +26,8 @@ from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
 from fuzzmcp.harness.run import drive
-from fuzzmcp.harness.target import Target, TargetError, find, load
 from fuzzmcp.report.model import Subject
+from fuzzmcp.target import Target, TargetError, find, load
 
 
 @dataclass(frozen=True)

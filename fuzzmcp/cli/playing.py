@@ -15,10 +15,11 @@ from click.core import ParameterSource
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.script import Script
-from fuzzmcp.harness.target import TargetError, find, is_plain
+from fuzzmcp.harness.target import is_plain
 from fuzzmcp.report.escape import places_without_own
 from fuzzmcp.report.terminal.stack import Setting
 from fuzzmcp.search.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
+from fuzzmcp.target import TargetError, find
 from fuzzmcp.upstream import Happened, run
 from fuzzmcp.upstream.answers import why_undeliverable
 from fuzzmcp.upstream.in_run import Below, beside

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fuzzmcp.core.errors import ToolNotOffered
 from fuzzmcp.core.spelling import meant
 
 _PACKAGE = "fuzzmcp.clients"
@@ -63,10 +64,6 @@ ADAPTERS = (
     Adapter("haystack", "Haystack MCP tool", ("mcp-haystack>=2",)),
 )
 """Every adapter, in the order of the table that `make clients` writes."""
-
-
-class ToolNotOffered(LookupError):
-    """A framework offers its agent no such tool, though the server has it."""
 
 
 def offered(tools: Mapping[str, Any], name: str) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fuzzmcp.checks.interpret import Reading
-from fuzzmcp.harness.run import Limits
+from fuzzmcp.core.limits import Limits
+from fuzzmcp.core.trace import Reading
 
 _MISTAKES: tuple[type[BaseException], ...] = (
     AssertionError,
@@ -87,8 +86,7 @@ class Contract:
     def is_error(self, reading: Reading) -> bool:
         """Whether a caller takes what was returned for an error: by its flag, its shape, or its first words.
 
-        >>> from fuzzmcp.checks.interpret import interpret
-        >>> Contract(error_words=("Error: ",)).is_error(interpret("Error: no such order"))
+        >>> Contract(error_words=("Error: ",)).is_error(Reading(text="Error: no such order"))
         True
         """
         return reading.says_error or (reading.is_error is None and reading.text.startswith(self.error_words))
@@ -96,7 +94,6 @@ class Contract:
     def accepts_error(self, error: BaseException) -> bool:
         """Whether this exception may come out of a call."""
         if self.accepts is None:
-            cancelled = isinstance(error, asyncio.CancelledError)
-            return isinstance(error, Exception) and not cancelled and not isinstance(error, _MISTAKES)
+            return isinstance(error, Exception) and not isinstance(error, _MISTAKES)
         names = {kind.__name__ for kind in type(error).__mro__}
         return any(kind in names if isinstance(kind, str) else isinstance(error, kind) for kind in self.accepts)

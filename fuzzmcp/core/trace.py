@@ -161,6 +161,22 @@ def _flatten(error: BaseException) -> list[BaseException]:
     return [error]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a returned value says. `is_error` is its error flag, None where it has none; `looks_failed` says that plain
+    data without a flag reads like an error (`status: error`, or an `error` key)."""
+
+    is_error: bool | None = None
+    structured: Any = None
+    text: str = ""
+    looks_failed: bool = False
+
+    @property
+    def says_error(self) -> bool:
+        """Whether a caller would take it for an error."""
+        return bool(self.is_error) or self.looks_failed
+
+
 @dataclass(frozen=True, slots=True)
 class Log:
     """One log record or warning that appeared during the run."""

@@ -6,12 +6,12 @@ import contextlib
 import gc
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
 
 from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.limits import Limits
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
@@ -26,25 +26,6 @@ from fuzzmcp.harness.transports.wire import MemoryWire
 _SESSION = "session"
 _SETTLING = 1.0
 """Virtual seconds that background tasks have to end after the session was closed."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far a run may go before it is cut short.
-
-    Args:
-        deadline: Virtual seconds that a call may take; one that takes twice as long is given up.
-        frames: Messages that the client may send.
-        shutdown: Virtual seconds that closing the session may take.
-        grace: Virtual seconds between the last call and the probe, for what the client does in the background.
-        stall: Real seconds that the event loop may stand still.
-    """
-
-    deadline: float = 300.0
-    frames: int = 1_000
-    shutdown: float = 60.0
-    grace: float = 5.0
-    stall: float = 10.0
 
 
 class HarnessError(RuntimeError):

@@ -14,7 +14,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fuzzmcp.clients._table import why_missing
 from fuzzmcp.core.spelling import meant
 
 
@@ -133,15 +132,6 @@ def _is_upstream(annotation: Any) -> bool:
     return any(map(_is_upstream, get_args(annotation)))
 
 
-def load(text: str) -> Target:
-    """Import what `module:attr` or `path.py:attr` names.
-
-    Raises:
-        TargetError: It cannot be imported or found, or is no client; import errors of the module are its cause.
-    """
-    return target_of(find(text), text)
-
-
 def find(text: str, what: str = "client") -> Any:
     """Import what `module:attr` or `path.py:attr` names, whatever it is.
 
@@ -175,9 +165,6 @@ def _module(place: str) -> Any:
     except TargetError:
         raise
     except ImportError as error:
-        known = why_missing(place, error)
-        if known is not None:
-            raise TargetError(known) from None
         what = "" if isinstance(error, ModuleNotFoundError) else f"{type(error).__name__}: "
         raise TargetError(f"cannot import {place}: {what}{error}") from error
     except BaseException as error:
