@@ -9,7 +9,7 @@ VENV := .venv
 SDK_EXTRAS := anthropic,openai,fastmcp,frameworks
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
+.PHONY: demo test lint types unpacked suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
 .DELETE_ON_ERROR:
 # The tests start many processes: without bytecode each would compile all that it imports anew, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,16 +24,20 @@ demo: $(VENV)/.ready  ## fuzz the bundled naive agent; exit 0 when its known bug
 
 test: lint types suite  ## lint, types and the whole suite
 
-lint: $(VENV)/.ready
+# The built wheel, away from the checkout: started here, mypy and import-linter would silently skip strategies/.
+UNPACKED := build/unpacked
+lint: $(VENV)/.ready unpacked  ## style, and who may import what
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	cd $(UNPACKED) && PYTHONPATH=. ../../$(BIN)/lint-imports --no-cache ../../pyproject.toml
 
-# On the built wheel, away from the checkout: started here, mypy would silently skip strategies/.
-types: $(VENV)/.ready
+types: $(VENV)/.ready unpacked
+	cd $(UNPACKED) && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
+
+unpacked: $(VENV)/.ready
 	rm -rf build
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir build .
-	$(BIN)/python -m zipfile -e build/fuzzmcp-*.whl build/types
-	cd build/types && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
+	$(BIN)/python -m zipfile -e build/fuzzmcp-*.whl $(UNPACKED)
 
 suite: $(VENV)/.ready
 	$(BIN)/python -m pytest -n auto
