@@ -14,13 +14,20 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # The tests start many processes: without bytecode each would compile all that it imports anew, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-$(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) --editable '.[test,lint,$(SDK_EXTRAS)]'
-	touch $@
+# Two stages: the demo does not wait for agent frameworks and linters. Each says what it installs, because pip is silent.
+$(VENV)/.demo: pyproject.toml
+	@echo "Installing fuzzmcp and what it needs into $(VENV), once: about 20 s"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --editable .
+	@touch $@
 
-demo: $(VENV)/.ready  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
-	$(BIN)/python examples/demo.py
+$(VENV)/.ready: $(VENV)/.demo
+	@echo "Installing test tools, linters and agent frameworks into $(VENV), once: about a minute"
+	@$(BIN)/python $(PIP) --editable '.[test,lint,$(SDK_EXTRAS)]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
+	@$(BIN)/python examples/demo.py
 
 test: lint types suite  ## lint, types and the whole suite
 
