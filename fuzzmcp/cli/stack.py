@@ -82,6 +82,6 @@ for parameter in stack.params:
 def _written(report: Any, kind: str) -> str:
     if kind == "json":
         return str(report.dumps())
-    from fuzzmcp.report.stack_page import page
+    from fuzzmcp.report.html.stack_page import page
 
     return page(report)
