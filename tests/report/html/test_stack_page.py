@@ -11,7 +11,8 @@ from fuzzmcp.report.html.stack_page import page
 from fuzzmcp.report.terminal.stack import Setting, StackReport
 from fuzzmcp.search.stacking import Advice, CallCost, Exploration, Seen
 from report.samples import texts
-from report.test_html import Reader
+
+from .test_page import Reader
 
 
 def _report(text: str) -> StackReport:
