@@ -1,7 +1,7 @@
 """The public surface of fuzzmcp: everything that users write down, as one fact a line in `surface.txt`.
 
-`python tests/surface.py` writes the file anew. All facts are read through public names and from what the commands do, so
-that the code behind them can move. Words that people only read (help, messages) are no facts.
+`python tests/surface.py` writes the file anew. All facts are read through public names and from what the commands do:
+the code behind them can move. Words that people only read (help, messages) are no facts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -88,8 +89,9 @@ def function_facts(name: str, function: Any) -> Facts:
 
 def class_facts(name: str, kind: type) -> Facts:
     """The class with its builtin bases, what makes one, and its public attributes with what its methods take."""
-    yield f"class {name}"
-    yield from (f"{name} is a {base.__name__}" for base in kind.__mro__[1:-1] if base.__module__ == "builtins")
+    yield f"{name}: class"
+    bases = [base for base in kind.__mro__[1:-1] if base.__module__ == "builtins" and base is not BaseException]
+    yield from (f"{name}: subclass of {base.__name__}" for base in bases)
     if not issubclass(kind, BaseException):
         yield from function_facts(name, kind)
     for field in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
@@ -98,7 +100,7 @@ def class_facts(name: str, kind: type) -> Facts:
         for attribute, value in vars(base).items() if is_own(base) else ():
             if attribute.startswith("_"):
                 continue
-            plain = getattr(value, "__func__", value)
+            plain = inspect.unwrap(getattr(value, "__func__", value))
             if inspect.isfunction(plain):
                 yield from function_facts(f"{name}.{attribute}", plain)
             else:
@@ -120,6 +122,8 @@ def spelled(value: Any) -> str:
     """A default that reads the same in every version: plain data as it is, of anything else its type."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(spelled, value))}]"
+    if repr(value) == "<factory>":  # of a dataclass
+        return "<factory>"
     plain = value is None or isinstance(value, (bool, int, float, str))
     return repr(value) if plain else f"<{type(value).__name__.lstrip('_')}>"
 
@@ -157,7 +161,8 @@ def server_that_a_client_is_given() -> Facts:
 
     fuzzmcp.run(agent, "429")
     in_a_run = set(class_facts("server", type(given[0])))
-    yield from (fact for fact in class_facts("server", fixture_value()) if fact in in_a_run and fact != "class server")
+    in_a_test = class_facts("server", type(in_pytest().fixture))
+    yield from (fact for fact in in_a_test if fact in in_a_run and fact.startswith("server."))
 
 
 # -- modules that are named in a text ----------------------------------------------------------------------------------
@@ -221,22 +226,24 @@ def commands() -> Facts:
 
 def parameters_of(command: click.Command, name: str) -> Facts:
     """A fact for each way to write an option, one for its default, and one for each word that it can be given."""
+    arguments = 0
     with click.Context(command) as context:
         for parameter in command.get_params(context):
             told = parameter.to_info_dict()
             is_option = isinstance(parameter, click.Option)
-            first = f"{name} {parameter.opts[0] if is_option else str(parameter.name).upper()}"
+            option = parameter.opts[0] if is_option else f"argument {(arguments := arguments + 1)}"
             takes = "" if told.get("is_flag") else " VALUE…" if told["nargs"] == -1 or told["multiple"] else " VALUE"
             for word in (*parameter.opts, *parameter.secondary_opts) if is_option else ():
                 yield f"{name} {word}{takes}"
             if not is_option:
-                yield f"{first}{takes}{' (required)' if told['required'] else ''}"
+                yield f"{name} {option}:{takes}{', required' if told['required'] else ''}"
             default = told.get("default")
             if isinstance(default, (bool, int, float, str)) and default is not False:
-                yield f"{first}: default {default}"
+                yield f"{name} {option}: default {default}"
             for item in parameter.shell_complete(context, ""):
                 if item.type == "plain" and not item.value.startswith("-"):
-                    yield f"{first}: one is {item.value}"
+                    # An option means the same in every command: its words are told once.
+                    yield f"{option if is_option else f'{name} {option}'}: one is {item.value}"
 
 
 def exit_codes() -> Facts:
@@ -276,7 +283,7 @@ def configuration() -> Facts:
         yield from re.findall(r"^([a-z_.]+)  ", done("config").stdout, re.MULTILINE)
 
 
-# -- files that are kept ------------------------------------------------------------------------------------------------
+# -- files that are kept -----------------------------------------------------------------------------------------------
 
 
 def json_report() -> Facts:
@@ -326,7 +333,7 @@ def keys_of(value: Any, path: str = "") -> Facts:
         yield f"{path}: {kinds[type(value).__name__]}"
 
 
-# -- pytest and the installed package -----------------------------------------------------------------------------------
+# -- pytest and the installed package ----------------------------------------------------------------------------------
 
 
 def pytest_plugin() -> Facts:
@@ -336,11 +343,15 @@ def pytest_plugin() -> Facts:
     for section in re.split(r"^-+ fixtures defined from ", shown.getvalue(), flags=re.MULTILINE)[1:]:
         if section.startswith("fuzzmcp."):
             yield from (f"fixture {name}" for name in re.findall(r"^(\w+).* -- ", section, re.MULTILINE))
-    yield from class_facts("fake_server", fixture_value())
+    # pytest makes it: what its class takes is no promise.
+    facts = class_facts("fake_server", type(in_pytest().fixture))
+    yield from (fact for fact in facts if fact.startswith("fake_server."))
     for marker in markers():
         name, _, rest = marker.partition("(")
         yield f"marker {name}"
-        yield from (f"marker {name}({word})" for word in rest.partition(")")[0].split(", ") if word != "*")
+        yield from (
+            f"marker {name}({word.strip()})" for word in rest.partition(")")[0].split(",") if word.strip() != "*"
+        )
     plugin = importlib.import_module("fuzzmcp.pytest_plugin")
     yield f"fuzzmcp.pytest_plugin.{plugin.FaultWarning.__name__}"
 
@@ -364,10 +375,7 @@ def markers() -> list[str]:
     return [marker for marker in in_pytest().markers if re.split(r"\W", marker)[0] not in MARKERS_OF_PYTEST]
 
 
-def fixture_value() -> type:
-    return type(in_pytest().fixture)
-
-
+@functools.cache
 def in_pytest(*words: str) -> _Watching:
     """A pytest of its own in this process, with this plugin and one test, that leaves the one around it alone."""
     watching = _Watching()
@@ -405,7 +413,7 @@ def working_in(folder: str) -> Iterator[None]:
         os.chdir(before)
 
 
-# -- the file -----------------------------------------------------------------------------------------------------------
+# -- the file ----------------------------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, Callable[[], Facts]] = {
     "fuzzmcp": names_of_the_package,
@@ -428,8 +436,12 @@ SECTIONS: dict[str, Callable[[], Facts]] = {
 
 
 def facts_of(section: str) -> list[str]:
-    """What is true today, each fact once, in an order that only the facts decide."""
-    return sorted(set(SECTIONS[section]()))
+    """What is true today, each fact once, in an order that only the facts decide: by name, numbers as numbers."""
+    return sorted(set(SECTIONS[section]()), key=_words_and_numbers)
+
+
+def _words_and_numbers(fact: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", fact)]
 
 
 def saved() -> dict[str, list[str]]:

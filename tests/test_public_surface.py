@@ -13,8 +13,9 @@ def complaint(section: str, before: list[str], now: list[str]) -> str:
     gone = [f"  - {fact}" for fact in before if fact not in now]
     added = [f"  + {fact}" for fact in now if fact not in before]
     if gone:
-        head = f"{section}: users rely on what is gone or has changed. Bring it back, under the same name"
-        return "\n".join([f"{head} and with the same default:", *gone, *added])
+        head = f"{section}: users rely on what is gone or has changed (-). Bring it back, under its name and default."
+        hint = f"Only where nobody can have used it: say so in the changelog, and write the file anew with '{ANEW}':"
+        return "\n".join([head, hint, *gone, *added])
     if added:
         head = f"{section}: an addition is fine, once it is meant. If it is, write it down with '{ANEW}'"
         return "\n".join([f"{head} and commit {SNAPSHOT.name}:", *added])
@@ -48,7 +49,14 @@ def one_more_keyword(one, /, two=1, *rest, three=(None,), four=False, **more): .
 
 def test_a_changed_default_and_a_parameter_in_between_are_changes_and_a_new_keyword_is_an_addition() -> None:
     before = list(function_facts("f", function))
-    assert before == ["f()", "f(0, nameless: one)", "f(1: two = 1)", "f(*rest)", "f(keyword: three = [None])", "f(**more)"]
+    assert before == [
+        "f()",
+        "f(0, nameless: one)",
+        "f(1: two = 1)",
+        "f(*rest)",
+        "f(keyword: three = [None])",
+        "f(**more)",
+    ]
     for changed in (other_default, parameter_in_between):
         assert "is gone or has changed" in complaint("here", before, list(function_facts("f", changed)))
     added = complaint("here", before, list(function_facts("f", one_more_keyword)))
@@ -59,11 +67,10 @@ def test_a_changed_default_and_a_parameter_in_between_are_changes_and_a_new_keyw
 
 def test_attributes_of_foreign_bases_are_not_held() -> None:
     assert list(class_facts("E", type("E", (KeyError,), {"__module__": "fuzzmcp.x", "late": 1, "_own": 2}))) == [
-        "class E",
-        "E is a KeyError",
-        "E is a LookupError",
-        "E is a Exception",
-        "E is a BaseException",
+        "E: class",
+        "E: subclass of KeyError",
+        "E: subclass of LookupError",
+        "E: subclass of Exception",
         "E.late",
     ]
 
