@@ -59,6 +59,7 @@ Facts = Iterator[str]
 
 def names_of_the_package() -> Facts:
     yield from names_of("fuzzmcp")
+    yield f"__version__: {type(fuzzmcp.__version__).__name__}"
     yield from attributes_of_raised("ScriptError", fuzzmcp.ScriptError, lambda: fuzzmcp.Script.parse("429hap"))
     yield from attributes_of_raised("CheckFailed", fuzzmcp.CheckFailed, lambda: fuzzmcp.check(naive(), "429cap"))
 
