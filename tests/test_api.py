@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gc
 import importlib
 import re
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from checks.clients import client, plain, retrying
 
@@ -224,3 +226,18 @@ def test_the_bare_sdk_loses_a_result_when_the_list_behind_it_fails() -> None:
 def test_a_check_that_is_none_is_told_by_its_nearest_name(checks: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         fuzzmcp.check(plain, "429cap", checks=checks)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("transport", ["memory", "stdio"])
+@pytest.mark.parametrize("outer", ["asyncio", "trio"])
+def test_a_coroutine_on_any_loop_can_check_a_client_and_go_on(outer: str, transport: str, backend: str) -> None:
+    async def test() -> None:
+        run = fuzzmcp.check(careful_agent.connect, "429", transport=transport, backend=backend)
+        assert run.outcomes[0].status == "returned"
+        with pytest.raises(fuzzmcp.CheckFailed):
+            fuzzmcp.check(sdk_client.connect, "list:rpc(-32603)", transport=transport, backend=backend)
+        await anyio.sleep(0.001)
+
+    anyio.run(test, backend=outer)
+    gc.collect()  # a loop that was left broken says so now

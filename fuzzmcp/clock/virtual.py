@@ -88,7 +88,7 @@ class VirtualClock:
         Raises:
             Deadlock: nothing can happen any more, and `on_idle` did not change that; or the loop polls for ever.
             LoopStalled: the loop was held up, and no task caught it.
-            RuntimeError: this clock is running, or the backend is trio, and trio runs on this thread or is missing.
+            RuntimeError: this clock is running, or the backend is trio, and trio is missing.
             BaseException: whatever `main`, `on_idle` or a callback of `call_at` raised.
         """
         if self._timeline is not None:
