@@ -18,6 +18,8 @@ from fuzzmcp.case import Call, Case
 from fuzzmcp.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.logs import collected_logs
 from fuzzmcp.observe import CALL, STACKS, Stacks
+from fuzzmcp.own_faults import HarnessError as HarnessError
+from fuzzmcp.own_faults import harness_error
 from fuzzmcp.server import FakeServer
 from fuzzmcp.target import Target
 from fuzzmcp.trace import PROBE, Blocking, Outcome, Run
@@ -47,10 +49,6 @@ class Limits:
     stall: float = 10.0
 
 
-class HarnessError(RuntimeError):
-    """fuzzmcp itself failed: never the client's fault."""
-
-
 def drive(
     case: Case,
     target: Target,
@@ -71,13 +69,16 @@ def drive(
         quiet: Swallow what the client prints.
 
     Raises:
-        HarnessError: fuzzmcp itself failed.
+        HarnessError: fuzzmcp itself failed: never the client's fault.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
     session = _Session(case, target, limits or Limits(), front, below)
     with interrupts() as pressed, prints(quiet), collection_paused():
         try:
             return session.run()  # no local name: a traceback that the client keeps may keep this frame
+        except Exception as error:  # what the client raises is its outcome
+            own = harness_error(error, case)
+            raise own from own.__cause__
         finally:
             session.dissolve()
             if pressed():
@@ -112,6 +113,7 @@ class _Session:
             ask=front.call if front else None,
             waits=self.waits,
         )
+        self.ours = self.wire.ours
         self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
         self.started: dict[int, float] = {}
@@ -185,7 +187,7 @@ class _Session:
         if self.below is not None:
             self.below.join(self.stacks, self.limits.frames, self.budget_spent)
         if self.case.backend == "trio":
-            self.stacks.watch_trio()
+            self.stacks.watch_trio(self.ours)
         async with task_group(self.case.backend) as self.tasks:
             done = self.start(_SESSION, self.session)
             await done.wait()
@@ -203,7 +205,8 @@ class _Session:
 
         async def wrapped() -> None:
             try:
-                await function()
+                with self.ours:  # `function` keeps what the client raises
+                    await function()
             finally:
                 done.set()
 
@@ -224,7 +227,8 @@ class _Session:
         opened = contextlib.nullcontext() if self.front is None else self.front.opened()
         async with opened:
             if self.target.role == "agent":
-                await self.run_agent()
+                with self.ours:
+                    await self.run_agent()
                 return
             async with self.client() as call_tool:
                 if not callable(call_tool):
@@ -232,14 +236,18 @@ class _Session:
                     raise TypeError(f"a client yields call_tool, async (tool, arguments); this one yields: {what}")
                 self.connected = True
                 self.cancellable = getattr(call_tool, "cancellable", True)
-                self.stage = "calling"
-                await self.workload(call_tool)
-                if self.fake.steps:
-                    await anyio.sleep(self.limits.grace)
-                self.over()
-                await self.probe(call_tool)
-                self.stage = "closing"
-                self.limit_session(self.limits.shutdown, "closing")
+                with self.ours:  # each call is a task of its own, which keeps what the client raises
+                    await self.calls(call_tool)
+
+    async def calls(self, call_tool: Callable[..., Any]) -> None:
+        self.stage = "calling"
+        await self.workload(call_tool)
+        if self.fake.steps:
+            await anyio.sleep(self.limits.grace)
+        self.over()
+        await self.probe(call_tool)
+        self.stage = "closing"
+        self.limit_session(self.limits.shutdown, "closing")
 
     def client(self) -> Any:
         """The client or agent, begun with its server, and with the backend that it asks for."""
@@ -379,9 +387,12 @@ class _Session:
         return True
 
     def task_started(self, task: Any, parent: Any) -> None:
-        self.stacks.task_started(task, parent)
-        if self.stage != "closed":
-            self.left.started(task)
+        try:
+            self.stacks.task_started(task, parent)
+            if self.stage != "closed":
+                self.left.started(task)
+        except Exception as error:
+            self.ours.failed(error)  # and the task lives on: nobody else would await it
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:

@@ -19,6 +19,7 @@ import pytest
 from fuzzmcp.clock import Deadlock, VirtualClock
 from fuzzmcp.frames import installed
 from fuzzmcp.observe import Stacks
+from fuzzmcp.own_faults import Ours
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 from fuzzmcp.server import FakeServer
@@ -37,7 +38,8 @@ class Stage:
     def __init__(self, server: ScriptedServer, backend: str) -> None:
         self.case, self.front = replace(server.case, backend=backend), server.front
         self.stacks = Stacks()
-        self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.task_started)
+        ours = Ours(lambda fault: self.clock.fail(fault), self.case)
+        self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.births(ours))
         self.fake = FakeServer(self.case)
         self.wire = MemoryWire(
             self.fake,

@@ -18,6 +18,7 @@ from fuzzmcp.clock.threads import at_work
 from fuzzmcp.clock.timeline import Timeline
 from fuzzmcp.clock.workers import Member
 from fuzzmcp.observe import CALL, Stacks
+from fuzzmcp.own_faults import Ours
 from fuzzmcp.upstream.sessions import Session, place_now, register
 
 BUDGET = 1_000
@@ -79,7 +80,8 @@ class _Beside:
         self._done: asyncio.Event | None = None
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._turn, name="fuzzmcp upstream", daemon=True)
-        self.clock = VirtualClock(on_idle=self._look_again, on_task=session.stacks.task_started)
+        ours = Ours(lambda fault: self.clock.fail(fault), "synchronous code")
+        self.clock = VirtualClock(on_idle=self._look_again, on_task=session.stacks.births(ours))
 
     def start(self) -> None:
         """Return when the loop turns."""
