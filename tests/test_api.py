@@ -241,3 +241,20 @@ def test_a_coroutine_on_any_loop_can_check_a_client_and_go_on(outer: str, transp
 
     anyio.run(test, backend=outer)
     gc.collect()  # a loop that was left broken says so now
+
+
+def test_a_run_that_breaks_several_promises_fails_by_the_first_and_tells_of_all() -> None:
+    script, contract = "429*9", Contract(max_requests=2)
+    broken = fuzzmcp.violations(fuzzmcp.run(naive_agent.connect, script, contract=contract), contract)
+    first, *others = broken
+    assert others
+    with pytest.raises(CheckFailed) as caught:
+        fuzzmcp.check(naive_agent.connect, script, contract=contract)
+    assert type(caught.value) is CHECKS[first].failure
+    head, *lines = str(caught.value).splitlines()
+    assert head == f"{first}: {broken[first].message}"
+    assert lines == [f"also {name}: {broken[name].message}" for name in others]
+    assert list(caught.value.others) == others
+    with pytest.raises(CheckFailed) as one:
+        fuzzmcp.check(naive_agent.connect, script, contract=contract, checks=[first])
+    assert (str(one.value), one.value.others) == (head, {})

@@ -454,6 +454,11 @@ def test_check(fake_server):
     with pytest.raises(fuzzmcp.CheckFailed, match="^spend_cap: get_order was sent again"):
         fake_server.check(naive_client.connect, checks=["spend_cap"])
 
+@pytest.mark.faults("429*9")
+def test_check_tells_of_all(fake_server):
+    with pytest.raises(fuzzmcp.CheckFailed, match="^request_budget: .*\\nalso retry_after: "):
+        fake_server.check(naive_client.connect, contract=fuzzmcp.Contract())
+
 @pytest.mark.faults("529*")
 def test_the_contract_of_the_configuration(fake_server):
     fake_server.check(naive_client.connect, checks=["request_budget"])
@@ -470,7 +475,7 @@ def test_tools_protocol_and_backend(fake_server):
     )
     write("naive_client.py", NAIVE)
     write("pyproject.toml", CONFIG + "[tool.fuzzmcp.contract]\nmax_requests = 6\n")
-    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=4)
+    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=5)
 
 
 @pytest.mark.usefixtures("project")
