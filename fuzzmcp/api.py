@@ -98,6 +98,7 @@ def run(
 
     Raises:
         ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
+        HarnessError: fuzzmcp itself failed; its message has what a report of it needs.
 
     >>> from contextlib import asynccontextmanager
     >>> from fuzzmcp.examples.sdk_client import connect

@@ -189,14 +189,18 @@ class _Session:
         if self.case.backend == "trio":
             self.stacks.watch_trio(self.ours)
         async with task_group(self.case.backend) as self.tasks:
-            done = self.start(_SESSION, self.session)
-            await done.wait()
-            self.ended = self.clock.now()
-            if self.left.running(self.tasks.owns) or self.clock.threads_left():
-                await anyio.sleep(_SETTLING)
-            self.stage = "closed"
-            self.left.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
-            self.tasks.cancel_all()
+            with self.ours:  # here, for a nursery would wrap it
+                await self.whole_session()
+
+    async def whole_session(self) -> None:
+        done = self.start(_SESSION, self.session)
+        await done.wait()
+        self.ended = self.clock.now()
+        if self.left.running(self.tasks.owns) or self.clock.threads_left():
+            await anyio.sleep(_SETTLING)
+        self.stage = "closed"
+        self.left.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
+        self.tasks.cancel_all()
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""

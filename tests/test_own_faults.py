@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checks.clients import careful, client
+from checks.clients import Session, careful, client, plain
 from commands import NAIVE, invoke
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +21,10 @@ from upstream.network import installed
 
 import fuzzmcp
 from fuzzmcp import upstream
+from fuzzmcp._leftovers import Leftovers
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples import careful_agent, sdk_client
-from fuzzmcp.harness import HarnessError
+from fuzzmcp.harness import HarnessError, _Session
 from fuzzmcp.observe import Stacks
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.server import FakeServer, answers
@@ -59,6 +60,12 @@ async def starting_agent(server: Any) -> Any:
 
     async with careful_agent.connect(server) as call_tool, anyio.create_task_group() as tasks:
         tasks.start_soon(call_tool, "get_order", {"order_id": "A1"})
+
+
+async def chatty(session: Session, tool: str, arguments: dict[str, Any]) -> None:
+    """Has no end of things to say."""
+    while True:
+        await session.notify("notifications/progress")
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, when: Any = lambda *given: True) -> KeyError:
@@ -113,6 +120,27 @@ def test_a_bug_of_our_own_is_no_fault_of_the_client(
 def test_a_bug_that_shows_when_a_task_starts(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     case = case_of("429", backend=backend)
     told(broken(monkeypatch, Stacks, "task_started"), repr(case), lambda: fuzzmcp.run(starting_agent, case))
+
+
+OVERSIGHT = [
+    ("hang", client(plain), _Session, "on_idle"),
+    ("hang", client(plain), _Session, "give_up"),
+    ("ping", client(chatty), _Session, "budget_spent"),
+    ("hang+cancel@2", careful_agent.connect, _Session, "caller_cancels"),
+    ("429", careful_agent.connect, _Session, "probe"),
+    ("429", careful_agent.connect, _Session, "outcome"),
+    ("429", careful_agent.connect, Leftovers, "look"),
+    ("block(5),ok", careful_agent.connect, FakeServer, "unblocked"),
+]
+
+
+@both
+@pytest.mark.parametrize(("script", "target", "where", "name"), OVERSIGHT)
+def test_a_bug_in_what_watches_over_a_run(
+    monkeypatch: pytest.MonkeyPatch, script: str, target: Any, where: Any, name: str, backend: str
+) -> None:
+    case = case_of(script, backend=backend)
+    told(broken(monkeypatch, where, name), repr(case), lambda: fuzzmcp.check(target, case))
 
 
 @both
