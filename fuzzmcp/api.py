@@ -98,6 +98,7 @@ def run(
 
     Raises:
         ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
+        HarnessError: fuzzmcp itself failed; its message has what a report of it needs.
 
     >>> from contextlib import asynccontextmanager
     >>> from fuzzmcp.examples.sdk_client import connect
@@ -138,7 +139,8 @@ def check(client: Any, script: str | Script | Case = "", *, checks: Iterable[str
         options: What else `run` takes.
 
     Raises:
-        fuzzmcp.checks.CheckFailed: A check was violated; an `AssertionError`.
+        fuzzmcp.checks.CheckFailed: A check was violated; an `AssertionError`. Of several it is the first one's, and
+            its message has them all.
         ValueError: There is no such check.
 
     >>> from fuzzmcp.examples.careful_agent import connect
@@ -148,8 +150,7 @@ def check(client: Any, script: str | Script | Case = "", *, checks: Iterable[str
     contract = options.get("contract") or contract_of(client)
     checks = None if checks is None else rules.known(checks)
     happened = run(client, script, **options)
-    for name, violation in violations(happened, contract, checks).items():
-        raise rules.CHECKS[name].failure(violation)
+    rules.raise_first(violations(happened, contract, checks))
     return happened
 
 

@@ -230,6 +230,10 @@ def parameters_of(command: click.Command, name: str) -> Facts:
     arguments = 0
     with click.Context(command) as context:
         for parameter in command.get_params(context):
+            if (
+                "--help" in parameter.opts
+            ):  # click keeps the names that it had where the command was first asked for help
+                continue
             told = parameter.to_info_dict()
             is_option = isinstance(parameter, click.Option)
             option = parameter.opts[0] if is_option else f"argument {(arguments := arguments + 1)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from checks.clients import client, plain, retrying
 
@@ -210,3 +212,35 @@ def test_the_bare_sdk_loses_a_result_when_the_list_behind_it_fails() -> None:
 def test_a_check_that_is_none_is_told_by_its_nearest_name(checks: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         fuzzmcp.check(plain, "429cap", checks=checks)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("transport", ["memory", "stdio"])
+@pytest.mark.parametrize("outer", ["asyncio", "trio"])
+def test_a_coroutine_on_any_loop_can_check_a_client_and_go_on(outer: str, transport: str, backend: str) -> None:
+    async def test() -> None:
+        run = fuzzmcp.check(careful_agent.connect, "429", transport=transport, backend=backend)
+        assert run.outcomes[0].status == "returned"
+        with pytest.raises(fuzzmcp.CheckFailed):
+            fuzzmcp.check(sdk_client.connect, "list:rpc(-32603)", transport=transport, backend=backend)
+        await anyio.sleep(0.001)
+
+    anyio.run(test, backend=outer)
+    gc.collect()  # a loop that was left broken says so now
+
+
+def test_a_run_that_breaks_several_promises_fails_by_the_first_and_tells_of_all() -> None:
+    script, contract = "429*9", Contract(max_requests=2)
+    broken = fuzzmcp.violations(fuzzmcp.run(naive_agent.connect, script, contract=contract), contract)
+    first, *others = broken
+    assert others
+    with pytest.raises(CheckFailed) as caught:
+        fuzzmcp.check(naive_agent.connect, script, contract=contract)
+    assert type(caught.value) is CHECKS[first].failure
+    head, *lines = str(caught.value).splitlines()
+    assert head == f"{first}: {broken[first].message}"
+    assert lines == [f"also {name}: {broken[name].message}" for name in others]
+    assert list(caught.value.others) == others
+    with pytest.raises(CheckFailed) as one:
+        fuzzmcp.check(naive_agent.connect, script, contract=contract, checks=[first])
+    assert (str(one.value), one.value.others) == (head, {})

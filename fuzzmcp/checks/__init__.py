@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,11 @@ class CheckFailed(AssertionError):
 
     check: str = ""
 
-    def __init__(self, violation: Violation) -> None:
-        super().__init__(f"{self.check}: {violation.message}")
-        self.violation = violation
+    def __init__(self, violation: Violation, others: Mapping[str, Violation] | None = None) -> None:
+        self.violation, self.others = violation, dict(others or {})
+        """What broke the demand; and what broke those of other checks in the same run, by their names."""
+        more = "".join(f"\nalso {name}: {other.message}" for name, other in self.others.items())
+        super().__init__(f"{self.check}: {violation.message}{more}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,29 @@ def judge(run: Run, contract: Contract | None = None, names: Iterable[str] | Non
     return {name: CHECKS[name].judge(facts, contract) for name in (CHECKS if names is None else known(names))}
 
 
+def raise_first(violations: Mapping[str, Violation]) -> None:
+    """Fail by the first violation, if there is one; its message has the others too.
+
+    Args:
+        violations: What was violated, by the name of the check.
+
+    Raises:
+        CheckFailed: There is one.
+
+    >>> try:
+    ...     raise_first({"backoff": Violation("it waits too short"), "relists": Violation("it never listed again")})
+    ... except CheckFailed as failed:
+    ...     print(type(failed).__name__, failed, sep="\\n")
+    BackoffFailed
+    backoff: it waits too short
+    also relists: it never listed again
+    """
+    __tracebackhide__ = True
+    for first, violation in violations.items():
+        others = {name: other for name, other in violations.items() if name != first}
+        raise CHECKS[first].failure(violation, others)
+
+
 def known(names: Iterable[str]) -> tuple[str, ...]:
     """The names, once it is sure that each is a check.
 
@@ -114,4 +139,15 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-__all__ = ["CHECKS", "HELD", "NOT_EXERCISED", "Check", "CheckFailed", "Facts", "Violation", "judge", "known"]
+__all__ = [
+    "CHECKS",
+    "HELD",
+    "NOT_EXERCISED",
+    "Check",
+    "CheckFailed",
+    "Facts",
+    "Violation",
+    "judge",
+    "known",
+    "raise_first",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, timed_out
+from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
 from fuzzmcp.checks.interpret import Reading, shows
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action
@@ -115,7 +115,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
     """
     delivered = False
     for call, exchange, outcome, answer in _final_answers(facts):
-        uncertain = _changed_before(facts, exchange) and not timed_out(outcome)
+        uncertain = _changed_before(facts, exchange) and not facts.timed_out(outcome)
         if answer.kind != "success" or answer.visible or uncertain:
             continue
         if exchange.fault is not None and _may_be_refused(exchange.fault):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened, timed_out
+from fuzzmcp.checks.facts import NOT_EXERCISED, Facts, Verdict, Violation, held_if, seconds, shortened
 from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.errors import ToolNotOffered
@@ -64,7 +64,7 @@ def finishes(facts: Facts, contract: Contract) -> Verdict:
 def _closed_under(facts: Facts, outcome: Outcome) -> Event | None:
     """The closing of the connection on which a call then ran into its timeout, without trying anything else."""
     last = facts.final(outcome.call)
-    if facts.run.role == "agent" or last is None or not timed_out(outcome):
+    if facts.run.role == "agent" or last is None or not facts.timed_out(outcome):
         return None
     events = facts.run.events
     closed = [e for e in events if e.kind == "close" and e.connection == last.request.connection]

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from fuzzmcp import api, checks
+from fuzzmcp import api
+from fuzzmcp.checks import raise_first
 from fuzzmcp.core.case import Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
@@ -102,13 +103,13 @@ class ScriptedServer:
         """Drive a client through the script and fail if it breaks a promise, as `fuzzmcp.check` does.
 
         Raises:
-            fuzzmcp.CheckFailed: It broke one; an `AssertionError`.
+            fuzzmcp.CheckFailed: It broke one; an `AssertionError`. Of several it is the first one's, and its
+                message has them all.
         """
         __tracebackhide__ = True
         promised = self._contract(client, contract)
         happened = self.run(client, contract=promised)
-        for name, violation in api.violations(happened, promised, checks).items():
-            raise _failure_of(name)(violation)
+        raise_first(api.violations(happened, promised, checks))
         return happened
 
     def _contract(self, client: Any, contract: Contract | None) -> Contract:
@@ -150,10 +151,6 @@ class ScriptedServer:
         found = [f"'{step}' was never reached: no request took it" for run in self.runs for step in run.unreached]
         found += [f"not delivered: {reason}" for run in self.runs for reason in run.undelivered]
         return list(dict.fromkeys(found))
-
-
-def _failure_of(check: str) -> Any:
-    return checks.CHECKS[check].failure
 
 
 def server_for(item: Any, config: Config) -> ScriptedServer:

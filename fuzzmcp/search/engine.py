@@ -220,7 +220,7 @@ class Search:
             raise
         except (Exception, StopSearch):
             if self._harness_error is not None:
-                raise self._harness_error from None
+                raise self._harness_error from self._harness_error.__cause__
             if not best and not self._spent():
                 raise
         order = list(self.checks)

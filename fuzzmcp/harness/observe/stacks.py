@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from fuzzmcp.harness.observe.stack_frames import (
     site_of,
     suspended,
 )
+from fuzzmcp.harness.own_faults import Ours
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""
@@ -79,16 +80,35 @@ class Stacks:
         elif CALL.get() is not None:  # a thread has asked the loop for it
             self._births[task] = _Birth(None, 0, 2, self._born)
 
-    def watch_trio(self) -> None:
-        """Be told of each new task of the trio run that is going on."""
+    def births(self, ours: Ours) -> Callable[[Any, Any], None]:
+        """`task_started` for a clock to call: what goes wrong in it is no fault of the code that starts a task."""
+
+        def born(task: Any, parent: Any) -> None:
+            try:
+                self.task_started(task, parent)
+            except Exception as error:
+                ours.failed(error)  # and the task lives on: nobody else would await it
+
+        return born
+
+    def watch_trio(self, ours: Ours) -> None:
+        """Be told of each new task of the trio run that is going on.
+
+        Args:
+            ours: What is done then; trio itself would only log what goes wrong.
+        """
         import trio
 
         stacks = self
 
         class Births(trio.abc.Instrument):
             def task_spawned(self, task: Any) -> None:
-                with suppress(RuntimeError):  # nobody runs: trio itself has made it
-                    stacks.task_started(task, trio.lowlevel.current_task(), 2)
+                try:
+                    parent = trio.lowlevel.current_task()
+                except RuntimeError:  # nobody runs: trio itself has made it
+                    return
+                with ours:
+                    stacks.task_started(task, parent, 2)
 
         trio.lowlevel.add_instrument(Births())
 
