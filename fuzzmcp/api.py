@@ -108,14 +108,14 @@ def run(
     target, promised = target_of(client), contract or contract_of(client)
     server = None
     if tools is not None and not isinstance(tools, (str, Path, list, tuple, dict)):
-        from fuzzmcp.harness.backing_server import Front, catalogue_of
+        from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
 
-        server, tools = Front(tools), catalogue_of(tools)
+        server, tools = BackingServer(tools), catalogue_of(tools)
     if isinstance(script, Case):
         case = script
     else:
         case = case_of(script, calls=calls, tools=tools, protocol=protocol, transport=transport, backend=backend)
-    return drive(case, target, promised.limits, front=server, quiet=quiet)
+    return drive(case, target, promised.limits, backing=server, quiet=quiet)
 
 
 def violations(run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None) -> dict[str, Violation]:

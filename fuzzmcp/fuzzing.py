@@ -20,7 +20,7 @@ from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.trace import Run
-from fuzzmcp.harness.backing_server import Front, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
@@ -65,7 +65,7 @@ def fuzz(
     names = tuple(CHECKS) if checks is None else known(checks)
     allowed = None if vocabulary is None else tuple(vocabulary)
     is_server = tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, dict))
-    front = Front(tools) if is_server else None
+    backing = BackingServer(tools) if is_server else None
     loaded = catalogue_of(tools) if is_server else catalogue.load(tools)
     base = Case(tools=loaded, protocol=protocol, transport=transport, backend=backend)
 
@@ -76,7 +76,7 @@ def fuzz(
     subject = Subject(_place_of(target), target.role, options=(*_tools_option(tools), *_contract_options(contract)))
 
     def driven(case: Case) -> Run:
-        return drive(case, target, promised.limits, front=front)
+        return drive(case, target, promised.limits, backing=backing)
 
     def ready() -> st.SearchStrategy[Case]:
         # Called once, before Hypothesis starts its clocks: the first runs of all pay for imports and caches.

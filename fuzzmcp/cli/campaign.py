@@ -156,7 +156,7 @@ def _plan(
         max_findings=1 if options["fail_fast"] else options["max_findings"],
         canary=options["canary"],
         database=database_of(options["database"], client),
-        front=job.front,
+        backing=job.backing,
         quiet=job.quiet,
     )
 

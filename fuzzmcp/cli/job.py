@@ -24,7 +24,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.target import Target, TargetError, find, load
@@ -38,7 +38,7 @@ class Job:
     case: Case
     contract: Contract
     checks: tuple[str, ...]
-    front: Front | None
+    backing: BackingServer | None
     quiet: bool
     subject: Subject
 
@@ -49,7 +49,7 @@ class Job:
             case: The case.
             below: The HTTP backend of the run, as `fuzzmcp.harness.run.drive` takes it.
         """
-        return drive(case, self.target, self.contract.limits, front=self.front, below=below, quiet=self.quiet)
+        return drive(case, self.target, self.contract.limits, backing=self.backing, below=below, quiet=self.quiet)
 
 
 def job_of(client: str, script: str, options: Mapping[str, Any], config: Config | None = None) -> Job:
@@ -76,7 +76,7 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
     if config.file is not None and str(config.folder) not in sys.path:
         sys.path.insert(0, str(config.folder))  # what it names as MODULE:ATTR lies beside it
     with _blamed(config, "tools", options["tools"]):
-        tools, front, name = tools_of(options["tools"] or config.spelled("tools"))
+        tools, backing, name = tools_of(options["tools"] or config.spelled("tools"))
     with _blamed(config, "calls", options["call"]):
         case = case_of(
             parsed,
@@ -94,7 +94,7 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
         target = load(client)
     subject = Subject(client, target.role, sdk.VERSION, name, _repeated(options, config), bool(config.calls))
     contract = promised(contract_of(target), options, config)
-    return Job(target, case, contract, checks, front, options["quiet"], subject)
+    return Job(target, case, contract, checks, backing, options["quiet"], subject)
 
 
 def checks_of(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     return tuple(words)
 
 
-def tools_of(text: str | None) -> tuple[Any, Front | None, str]:
+def tools_of(text: str | None) -> tuple[Any, BackingServer | None, str]:
     """The catalogue, the server behind it if it is one, and what to call it."""
     if text is None:
         return None, None, "crm"
@@ -189,6 +189,6 @@ def tools_of(text: str | None) -> tuple[Any, Front | None, str]:
             found = find(text, "server or tools file")
         if isinstance(found, (list, tuple, dict)):
             return catalogue.load(found), None, text
-        return catalogue_of(found), Front(found), text
-    except (TargetError, FrontError) as error:
+        return catalogue_of(found), BackingServer(found), text
+    except (TargetError, BackingServerError) as error:
         raise BadOption("--tools", str(error), error.__cause__) from None

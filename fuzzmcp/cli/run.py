@@ -47,7 +47,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
         with live.shown(budget, area, live=area.is_terminal and job.quiet) as on_progress:
             search = Search(
                 job.target, job.case, job.contract, seed=seed or 0, budget=budget, checks=job.checks,
-                on_progress=on_progress, on_finding=on_finding, front=job.front, quiet=job.quiet,
+                on_progress=on_progress, on_finding=on_finding, backing=job.backing, quiet=job.quiet,
             )  # fmt: skip
             result = search.run()
         report = report_of(job.subject, seed or 0, result, job.contract, job.case, files=files)

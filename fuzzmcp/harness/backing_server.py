@@ -14,11 +14,11 @@ from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.logs import collected_logs
 
 
-class FrontError(Exception):
+class BackingServerError(Exception):
     """An object that is no MCP server, or one that cannot list its tools."""
 
 
-class Front:
+class BackingServer:
     """The real server of one run.
 
     Args:
@@ -61,24 +61,24 @@ def catalogue_of(server: Any) -> catalogue.Catalogue:
     """The tools of a real server.
 
     Raises:
-        FrontError: It is no server, or its tools cannot be listed.
+        BackingServerError: It is no server, or its tools cannot be listed.
         fuzzmcp.core.catalogue.tools.ToolsError: One of its tools cannot be used.
     """
     if not is_server(server):
-        raise FrontError(f"{type(server).__name__} is no MCP server: expected MCPServer, FastMCP or Server")
-    front = Front(server)
+        raise BackingServerError(f"{type(server).__name__} is no MCP server: expected MCPServer, FastMCP or Server")
+    backing = BackingServer(server)
     entries: list[dict[str, Any]] = []
 
     async def ask() -> None:
-        async with front.opened():
-            entries.extend(await front.list_tools())
+        async with backing.opened():
+            entries.extend(await backing.list_tools())
 
     clock = VirtualClock()
     try:
         with collected_logs(clock.now):
             clock.run(ask)
     except Exception as error:
-        raise FrontError(f"the server's tools cannot be listed: {type(error).__name__}: {error}") from error
+        raise BackingServerError(f"the server's tools cannot be listed: {type(error).__name__}: {error}") from error
     return catalogue.load(entries)
 
 

@@ -35,7 +35,7 @@ def drive(
     target: Target,
     limits: Limits | None = None,
     *,
-    front: Any = None,
+    backing: Any = None,
     below: Any = None,
     quiet: bool = False,
 ) -> Run:
@@ -45,7 +45,7 @@ def drive(
         case: What to drive.
         target: The client or agent.
         limits: Where the run is cut short.
-        front: A real server behind the fake, as `fuzzmcp.harness.backing_server.Front`.
+        backing: A real server behind the fake, as `fuzzmcp.harness.backing_server.BackingServer`.
         below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.Below`; one with nothing wrong when None.
         quiet: Swallow what the client prints.
 
@@ -53,7 +53,7 @@ def drive(
         HarnessError: fuzzmcp itself failed: never the client's fault.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
-    session = _Session(case, target, limits or Limits(), front, below)
+    session = _Session(case, target, limits or Limits(), backing, below)
     with interrupts() as pressed, prints(quiet), collection_paused():
         try:
             return session.run()  # no local name: a traceback that the client keeps may keep this frame
@@ -69,8 +69,8 @@ def drive(
 class _Session:
     """The moving parts of one run. Everything in here ends with it."""
 
-    def __init__(self, case: Case, target: Target, limits: Limits, front: Any, below: Any) -> None:
-        self.case, self.target, self.limits, self.front, self.below = case, target, limits, front, below
+    def __init__(self, case: Case, target: Target, limits: Limits, backing: Any, below: Any) -> None:
+        self.case, self.target, self.limits, self.backing, self.below = case, target, limits, backing, below
         self.stacks = Stacks((target.file,) if target.file else ())
         self.left = Leftovers()
         self.clock = VirtualClock(
@@ -91,7 +91,7 @@ class _Session:
             frame_budget=limits.frames,
             on_budget=lambda: self.clock.on_loop(self.budget_spent),
             on_cancel=self.caller_cancels,
-            ask=front.call if front else None,
+            ask=backing.call if backing else None,
             waits=self.waits,
         )
         self.ours = self.wire.ours
@@ -209,7 +209,7 @@ class _Session:
 
     async def connect_and_call(self) -> None:
         self.limit_session(2 * self.limits.deadline, "connecting")
-        opened = contextlib.nullcontext() if self.front is None else self.front.opened()
+        opened = contextlib.nullcontext() if self.backing is None else self.backing.opened()
         async with opened:
             if self.target.role == "agent":
                 with self.ours:

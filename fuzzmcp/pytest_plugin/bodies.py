@@ -36,7 +36,7 @@ class Stage:
     """The virtual time of one body, with the fake server in it."""
 
     def __init__(self, server: ScriptedServer, backend: str) -> None:
-        self.case, self.front = replace(server.case, backend=backend), server.front
+        self.case, self.backing = replace(server.case, backend=backend), server.backing
         self.stacks = Stacks()
         ours = Ours(lambda fault: self.clock.fail(fault), self.case)
         self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.births(ours))
@@ -47,7 +47,7 @@ class Stage:
             self.stacks,
             frame_budget=_FRAMES,
             on_budget=self._spent,
-            ask=self.front.call if self.front else None,
+            ask=self.backing.call if self.backing else None,
         )
         self._body: Any = None
         self._waits = ""
@@ -67,7 +67,7 @@ class Stage:
             self.stacks.clear()
 
     async def _main(self, function: Callable[[], Awaitable[Any]]) -> None:
-        async with contextlib.nullcontext() if self.front is None else self.front.opened():
+        async with contextlib.nullcontext() if self.backing is None else self.backing.opened():
             self._body = function()
             await self._body
 

@@ -17,7 +17,7 @@ from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
@@ -35,15 +35,15 @@ class ScriptedServer:
 
     Args:
         case: Its script, and what else there is to know.
-        front: A real server behind it.
+        backing: A real server behind it.
         promised: What the configuration says of the contract.
         backend: The loop that the marker asks for; None where it asks for none.
     """
 
     def __init__(
-        self, case: Case, front: Front | None, promised: Mapping[str, Any], backend: str | None = None
+        self, case: Case, backing: BackingServer | None, promised: Mapping[str, Any], backend: str | None = None
     ) -> None:
-        self.case, self.front, self.backend = case, front, backend
+        self.case, self.backing, self.backend = case, backing, backend
         self._promised = promised
         self.stage: Any = None  # the virtual time that a test's body runs in
         self.runs: list[Run] = []
@@ -95,7 +95,7 @@ class ScriptedServer:
             TargetError: It is neither.
         """
         __tracebackhide__ = True
-        happened = drive(self.case, target_of(client), self._contract(client, contract).limits, front=self.front)
+        happened = drive(self.case, target_of(client), self._contract(client, contract).limits, backing=self.backing)
         self.runs.append(happened)
         return happened
 
@@ -163,7 +163,7 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
     arguments, options = (marker.args, dict(marker.kwargs)) if marker else ((), {})
     try:
         script = _script(arguments, options)
-        tools, front = _tools(options.get("tools"), config)
+        tools, backing = _tools(options.get("tools"), config)
         case = api.case_of(
             script,
             calls=options.get("calls") or config.calls or None,
@@ -176,9 +176,9 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
         text = harmless(error.text)
         caret = " " * len(harmless(error.text[: error.position])) + "^"
         raise failure("error", f"{item.name}: {error}\n  {text}\n  {caret}") from None
-    except (CaseError, catalogue.ToolsError, FrontError, ValueError, TypeError) as error:
+    except (CaseError, catalogue.ToolsError, BackingServerError, ValueError, TypeError) as error:
         raise failure("error", f"{item.name}: {explained(error)}") from None
-    return ScriptedServer(case, front, config.contract, options.get("backend"))
+    return ScriptedServer(case, backing, config.contract, options.get("backend"))
 
 
 def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
@@ -191,15 +191,15 @@ def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
     return script if isinstance(script, Script) else Script.parse(script)
 
 
-def _tools(tools: Any, config: Config) -> tuple[Any, Front | None]:
+def _tools(tools: Any, config: Config) -> tuple[Any, BackingServer | None]:
     """The catalogue, and the real server that gives it if there is one."""
     from fuzzmcp.cli.job import tools_of
 
     if tools is None:
         tools = config.spelled("tools")
     if tools is None or isinstance(tools, str):
-        found, front, _ = tools_of(tools)
-        return found, front
+        found, backing, _ = tools_of(tools)
+        return found, backing
     if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
         return catalogue.load(tools), None
-    return catalogue_of(tools), Front(tools)
+    return catalogue_of(tools), BackingServer(tools)

@@ -44,7 +44,7 @@ class Plan:
         max_findings: End the search after so many new findings; None for no limit.
         canary: Whether to look first for a planted bug in a client of fuzzmcp's own.
         database: Hypothesis's example database; None for none.
-        front: A real server behind the fake.
+        backing: A real server behind the fake.
         quiet: Swallow what the client prints.
     """
 
@@ -59,7 +59,7 @@ class Plan:
     max_findings: int | None = None
     canary: bool = True
     database: ExampleDatabase | None = None
-    front: Any = None
+    backing: Any = None
     quiet: bool = True
 
 
@@ -141,7 +141,7 @@ def run_campaign(
         budget=plan.budget,
         checks=plan.checks,
         on_progress=on_progress,
-        front=plan.front,
+        backing=plan.backing,
         quiet=plan.quiet,
         until=lambda finding: plan.max_findings is not None and len(search.result.findings) >= plan.max_findings,
         on_finding=found,
@@ -182,7 +182,7 @@ def _places(place: Path | None) -> Sequence[Path]:
 
 
 def _driven(plan: Plan, case: Case) -> Any:
-    return drive(case, plan.target, plan.contract.limits, front=plan.front, quiet=plan.quiet)
+    return drive(case, plan.target, plan.contract.limits, backing=plan.backing, quiet=plan.quiet)
 
 
 def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:

@@ -51,7 +51,7 @@ class Search:
         budget: When to stop.
         checks: Names of the checks to ask; None for all.
         on_progress: Called now and then.
-        front: A real server behind the fake.
+        backing: A real server behind the fake.
         quiet: Swallow what the client prints.
         phases: Which of `corpus`, `calibrate`, `sweep`, `fuzz` to run.
         interleave: Whether to draw the order of what is due at the same moment.
@@ -72,7 +72,7 @@ class Search:
         budget: Budget | None = None,
         checks: Iterable[str] | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
-        front: Any = None,
+        backing: Any = None,
         quiet: bool = True,
         phases: tuple[str, ...] = ("corpus", "calibrate", "sweep", "fuzz"),
         interleave: bool = True,
@@ -86,7 +86,7 @@ class Search:
         self.seed, self.budget = seed, budget or Budget()
         self.checks = tuple(CHECKS if checks is None else checks)
         self.result = Result()
-        self._on_progress, self._front, self._quiet, self._phases = on_progress, front, quiet, phases
+        self._on_progress, self._backing, self._quiet, self._phases = on_progress, backing, quiet, phases
         self._interleave, self._last_pass, self._until = interleave, last_pass, until
         self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, base)
         self._remembers = bool(corpus) or database is not None
@@ -371,7 +371,7 @@ class Search:
         return self._replay(case)
 
     def _replay(self, case: Case) -> Run:
-        return drive(case, self.target, self.contract.limits, front=self._front, quiet=self._quiet)
+        return drive(case, self.target, self.contract.limits, backing=self._backing, quiet=self._quiet)
 
     # -- budget ----------------------------------------------------------------------------------------------------
 

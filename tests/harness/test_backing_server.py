@@ -10,7 +10,7 @@ import fuzzmcp
 from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import FrontError, catalogue_of, is_server
+from fuzzmcp.harness.backing_server import BackingServerError, catalogue_of, is_server
 
 MAJOR = sdk.MAJOR
 
@@ -145,9 +145,9 @@ def test_what_is_no_server_is_refused() -> None:
         pass
 
     assert not is_server(Teapot())
-    with pytest.raises(FrontError, match="Teapot is no MCP server"):
+    with pytest.raises(BackingServerError, match="Teapot is no MCP server"):
         fuzzmcp.run(connect, "", tools=Teapot())
-    with pytest.raises(FrontError, match="cannot be listed"):
+    with pytest.raises(BackingServerError, match="cannot be listed"):
         catalogue_of(Server())
 
 

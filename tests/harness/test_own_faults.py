@@ -21,7 +21,7 @@ import fuzzmcp
 from fuzzmcp import upstream
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples import careful_agent, sdk_client
-from fuzzmcp.harness.backing_server import Front
+from fuzzmcp.harness.backing_server import BackingServer
 from fuzzmcp.harness.observe.leaks import Leftovers
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.run import HarnessError, _Session
@@ -162,7 +162,7 @@ def test_a_client_with_a_loop_in_a_thread_is_not_blamed_either(monkeypatch: pyte
 
 @both
 def test_a_bug_between_the_fake_and_a_real_server_is_ours(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
-    bug = broken(monkeypatch, Front, "call")
+    bug = broken(monkeypatch, BackingServer, "call")
     case = "case_of('ok', calls=['price(article=\"tea\")'], tools=<price, fail>, backend='trio')"
     if backend == "asyncio":
         case = case.replace(", backend='trio'", "")

@@ -17,7 +17,7 @@ from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
 from fuzzmcp.examples import sdk_client
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import Front, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search.stacking import CallCost, Seen, seen, seen_below
@@ -106,7 +106,7 @@ def below(
     case = case_of(calls=calls, tools=None if server is None else catalogue_of(server), backend=backend)
     mine = Below(parsed, beside(client), 0)
     limits = replace((contract or Contract()).limits, stall=60)  # some servers import much with their first call
-    run = drive(case, target, limits, front=None if server is None else Front(server), below=mine)
+    run = drive(case, target, limits, backing=None if server is None else BackingServer(server), below=mine)
     return seen_below(run, parsed, mine.exchanges)
 
 
