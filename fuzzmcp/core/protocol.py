@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 Era = Literal["handshake", "stateless"]
@@ -11,8 +12,43 @@ STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
 
-TRANSPORTS = ("memory", "stdio")
-"""How client and server can be joined: by streams of messages, or by the pipes of a process, which carry bytes."""
+Carried = Literal["messages", "bytes"]
+"""What goes over a transport: faults that break bytes need one that carries them."""
+
+MEMORY, STDIO = "memory", "stdio"
+
+
+@dataclass(frozen=True)
+class Transport:
+    """A way in which `server.connect()` joins client and server; `summary` says in help texts how."""
+
+    name: str
+    carries: Carried
+    summary: str
+
+
+TRANSPORT_TABLE = {
+    transport.name: transport
+    for transport in (
+        Transport(MEMORY, "messages", "by streams of messages"),
+        Transport(
+            STDIO,
+            "bytes",
+            "by the SDK's own stdio client with a fake process behind it (a client that starts its server itself is "
+            "over it anyway)",
+        ),
+    )
+}
+"""One row for each transport; how it joins them is in `fuzzmcp.harness.transports.server.CONNECT`."""
+TRANSPORTS = tuple(TRANSPORT_TABLE)
+DEFAULT_TRANSPORT = MEMORY
+HOW_JOINED = ", or ".join(f"{transport.name}, {transport.summary}" for transport in TRANSPORT_TABLE.values())
+
+BACKENDS = ("asyncio", "trio")
+"""The event loops that a client can run on."""
+DEFAULT_BACKEND = BACKENDS[0]
+SHUFFLED_BACKENDS = ("trio",)
+"""Those that draw the order of tasks: a case has the seed of it, its `schedule`."""
 
 METHODS = {
     "init": "initialize",
@@ -34,3 +70,12 @@ def era_of(version: str) -> Era:
     ('handshake', 'stateless')
     """
     return "stateless" if version in STATELESS_VERSIONS else "handshake"
+
+
+def transports_carrying(what: Carried) -> tuple[str, ...]:
+    """The names of the transports that carry bytes, or whole messages.
+
+    >>> transports_carrying("bytes")
+    ('stdio',)
+    """
+    return tuple(name for name, transport in TRANSPORT_TABLE.items() if transport.carries == what)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import traceback
 from collections.abc import Awaitable, Callable
@@ -13,17 +12,17 @@ import anyio
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.limits import Limits
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
-from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.harness.backing_server import BackingServer
+from fuzzmcp.harness.clock import Deadlock, LoopStalled
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
 from fuzzmcp.harness.observe.leaks import Leftovers
 from fuzzmcp.harness.observe.logs import collected_logs
-from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
+from fuzzmcp.harness.observe.stacks import CALL
 from fuzzmcp.harness.own_faults import HarnessError as HarnessError
 from fuzzmcp.harness.own_faults import harness_error
-from fuzzmcp.harness.server import FakeServer
+from fuzzmcp.harness.stage import Listeners, Stage
 from fuzzmcp.harness.target import Target
-from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.tasks import Settled
 
 _SESSION = "session"
 _SETTLING = 1.0
@@ -35,7 +34,7 @@ def drive(
     target: Target,
     limits: Limits | None = None,
     *,
-    backing: Any = None,
+    backing: BackingServer | None = None,
     below: Any = None,
     quiet: bool = False,
 ) -> Run:
@@ -45,7 +44,7 @@ def drive(
         case: What to drive.
         target: The client or agent.
         limits: Where the run is cut short.
-        backing: A real server behind the fake, as `fuzzmcp.harness.backing_server.BackingServer`.
+        backing: A real server behind the fake.
         below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.Below`; one with nothing wrong when None.
         quiet: Swallow what the client prints.
 
@@ -69,33 +68,27 @@ def drive(
 class _Session:
     """The moving parts of one run. Everything in here ends with it."""
 
-    def __init__(self, case: Case, target: Target, limits: Limits, backing: Any, below: Any) -> None:
-        self.case, self.target, self.limits, self.backing, self.below = case, target, limits, backing, below
-        self.stacks = Stacks((target.file,) if target.file else ())
+    def __init__(self, case: Case, target: Target, limits: Limits, backing: BackingServer | None, below: Any) -> None:
+        self.case, self.target, self.limits, self.below = case, target, limits, below
         self.left = Leftovers()
-        self.clock = VirtualClock(
-            case.backend,
-            seed=case.schedule,
-            watchdog=limits.stall,
-            on_idle=self.on_idle,
-            on_task=self.task_started,
-            on_exception=self.left.raised,
-        )
-        self.fake = FakeServer(case)
-        self.waits = waits_of(case.backend)
-        self.wire = MemoryWire(
-            self.fake,
-            self.clock,
-            self.stacks,
+        self.stage = stage = Stage(
+            case,
+            backing=backing,
             calls=case.calls if target.role == "client" else (),
-            frame_budget=limits.frames,
-            on_budget=lambda: self.clock.on_loop(self.budget_spent),
-            on_cancel=self.caller_cancels,
-            ask=backing.call if backing else None,
-            waits=self.waits,
+            frames=limits.frames,
+            own_files=(target.file,) if target.file else (),
+            listeners=Listeners(
+                on_idle=self.on_idle,
+                on_task=self.task_started,
+                on_exception=self.left.raised,
+                on_budget=lambda: stage.clock.on_loop(self.budget_spent),
+                on_cancel=self.caller_cancels,
+            ),
+            watchdog=limits.stall,
         )
-        self.ours = self.wire.ours
-        self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
+        self.clock, self.stacks, self.fake, self.wire = stage.clock, stage.stacks, stage.fake, stage.wire
+        self.ours, self.loop = stage.ours, stage.loop
+        self.phase: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
         self.started: dict[int, float] = {}
         self.finished: dict[Any, Settled] = {}
@@ -124,10 +117,8 @@ class _Session:
                 self.connect_error = self.connect_error or error
             self.forget_client()
         calls = range(len(self.case.calls) if self.target.role == "client" else 1)
-        return Run(
-            case=self.wire.case,
-            role=self.target.role,
-            events=tuple(self.wire.events),
+        return self.stage.recorded(
+            self.target.role,
             outcomes=tuple(self.outcomes.get(n) or self.unfinished(n) for n in calls if n in self.started),
             probe=self.outcomes.get(PROBE),
             logs=tuple(logs),
@@ -136,10 +127,6 @@ class _Session:
             ended=self.clock.now() if self.ended is None else self.ended,
             idle=self.idle,
             stopped=self.stopped,
-            unreached=self.fake.unreached(),
-            undelivered=self.wire.undelivered(),
-            played=self.wire.played(),
-            steps=tuple(self.fake.steps),
             connect_error=_bare(self.connect_error),
             connect_traceback=self.connect_traceback,
             connected=self.connected,
@@ -157,19 +144,17 @@ class _Session:
 
     def dissolve(self) -> None:
         """Untie what knows each other, so that a run frees its memory at once and leaves the collector little to do."""
-        self.wire.dissolve()
+        self.stage.dissolve()
         vars(self).clear()
 
     def unfinished(self, call: int) -> Outcome:
         return Outcome(call, "unfinished", self.started[call], self.clock.now())
 
     async def main(self) -> None:
-        STACKS.set(self.stacks)
+        self.stage.begin()
         if self.below is not None:
             self.below.join(self.stacks, self.limits.frames, self.budget_spent)
-        if self.case.backend == "trio":
-            self.stacks.watch_trio(self.ours)
-        async with task_group(self.case.backend) as self.tasks:
+        async with self.loop.tasks() as self.tasks:
             with self.ours:  # here, for a nursery would wrap it
                 await self.whole_session()
 
@@ -179,13 +164,13 @@ class _Session:
         self.ended = self.clock.now()
         if self.left.running(self.tasks.owns) or self.clock.threads_left():
             await anyio.sleep(_SETTLING)
-        self.stage = "closed"
+        self.phase = "closed"
         self.left.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
         self.tasks.cancel_all()
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
-        done = self.waits.event()
+        done = self.stage.waits.event()
         self.finished[key] = done
 
         async def wrapped() -> None:
@@ -202,15 +187,14 @@ class _Session:
         try:
             await self.connect_and_call()
         except BaseException as error:
-            ours = self.case.backend == "trio" and is_cancellation(error, "trio")  # no other scope lets it through
+            ours = self.loop.cancelled_from_outside(error)
             if not self.stopped and not ours and _SESSION not in self.given_up:
                 self.connect_error = error
                 self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
     async def connect_and_call(self) -> None:
         self.limit_session(2 * self.limits.deadline, "connecting")
-        opened = contextlib.nullcontext() if self.backing is None else self.backing.opened()
-        async with opened:
+        async with self.stage.backing_opened():
             if self.target.role == "agent":
                 with self.ours:
                     await self.run_agent()
@@ -225,29 +209,29 @@ class _Session:
                     await self.calls(call_tool)
 
     async def calls(self, call_tool: Callable[..., Any]) -> None:
-        self.stage = "calling"
+        self.phase = "calling"
         await self.workload(call_tool)
         if self.fake.steps:
             await anyio.sleep(self.limits.grace)
         self.over()
         await self.probe(call_tool)
-        self.stage = "closing"
+        self.phase = "closing"
         self.limit_session(self.limits.shutdown, "closing")
 
     def client(self) -> Any:
         """The client or agent, begun with its server, and with the backend that it asks for."""
         backend = self.target.backend
         if backend is None:
-            return self.target.function(self.wire)
+            return self.target.function(self.stage.server)
         if self.below is not None:
-            return self.target.function(self.wire, **{backend: self.below.upstream})
+            return self.target.function(self.stage.server, **{backend: self.below.upstream})
         from fuzzmcp.upstream.in_run import beside
 
-        return self.target.function(self.wire, **{backend: beside(self.target.function)})
+        return self.target.function(self.stage.server, **{backend: beside(self.target.function)})
 
     async def run_agent(self) -> None:
         self.connected = True
-        self.stage = "calling"
+        self.phase = "calling"
 
         async def call(*_: Any) -> Any:
             return await self.client()
@@ -277,7 +261,7 @@ class _Session:
         """One call more: a session must bear what the script did to it. A plain run has nothing to bear."""
         if not self.fake.steps or self.wire.closed_by_server or self.stopped:
             return
-        self.stage = "probing"
+        self.phase = "probing"
         done = self.start(PROBE, lambda: self.call(PROBE, self.probe_call(), call_tool))
         await done.wait()
 
@@ -311,8 +295,8 @@ class _Session:
             return Outcome(number, "unfinished", began, now)
         if error is None:
             return Outcome(number, "returned", began, now, value=value)
-        over = self.stage == "closed"  # the session has ended, and so we have ended the calls that were still waiting
-        if (over or number in self.cancelled) and is_cancellation(error, self.case.backend):
+        over = self.phase == "closed"  # the session has ended, and so we have ended the calls that were still waiting
+        if (over or number in self.cancelled) and self.loop.is_cancellation(error):
             return Outcome(number, "cancelled", began, now)
         places = [
             f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"
@@ -332,10 +316,10 @@ class _Session:
         if done is not None:
             self.clock.call_at(self.clock.now() + self.limits.shutdown, done.set, guard=True)
 
-    def limit_session(self, seconds: float, stage: str) -> None:
+    def limit_session(self, seconds: float, phase: str) -> None:
         def too_long() -> None:
-            if self.stage == stage and _SESSION not in self.given_up and not self.finished[_SESSION].is_set():
-                self.left.note("shutdown", f"{stage} took longer than {seconds:g} s")
+            if self.phase == phase and _SESSION not in self.given_up and not self.finished[_SESSION].is_set():
+                self.left.note("shutdown", f"{phase} took longer than {seconds:g} s")
                 self.give_up(_SESSION)
 
         self.clock.call_at(self.clock.now() + seconds, too_long, guard=True)
@@ -347,9 +331,9 @@ class _Session:
         if pending:
             for number in pending:
                 self.give_up(number)
-        elif _SESSION not in self.given_up and self.stage != "closed":
-            if self.stage in ("connecting", "closing"):
-                self.left.note("shutdown", f"{self.stage} waits for ever: nothing was left that could wake it")
+        elif _SESSION not in self.given_up and self.phase != "closed":
+            if self.phase in ("connecting", "closing"):
+                self.left.note("shutdown", f"{self.phase} waits for ever: nothing was left that could wake it")
             self.give_up(_SESSION)
 
     def budget_spent(self) -> None:
@@ -371,13 +355,9 @@ class _Session:
         self.clock.on_loop(lambda: self.tasks.cancel(number if self.target.role == "client" else _SESSION))
         return True
 
-    def task_started(self, task: Any, parent: Any) -> None:
-        try:
-            self.stacks.task_started(task, parent)
-            if self.stage != "closed":
-                self.left.started(task)
-        except Exception as error:
-            self.ours.failed(error)  # and the task lives on: nobody else would await it
+    def task_started(self, task: Any) -> None:
+        if self.phase != "closed":
+            self.left.started(task)
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:

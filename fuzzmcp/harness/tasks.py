@@ -1,10 +1,10 @@
-"""The harness's own tasks, one API for both loops: started by key, cancelled as a caller would cancel them."""
+"""What differs between the loops of a run: how one waits, and tasks that end as a caller would cancel them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -30,16 +30,67 @@ class Waits(NamedTuple):
 
 
 ANY_LOOP = Waits(anyio.Event, anyio.lowlevel.checkpoint)
-_ASYNCIO = Waits(asyncio.Event, partial(asyncio.sleep, 0))
 
 
-def waits_of(backend: str) -> Waits:
-    """How one waits on the loop of that name."""
-    if backend == "asyncio":
-        return _ASYNCIO
-    import trio
+class Loop(Protocol):
+    """One of the loops that a run can be on."""
 
-    return Waits(trio.Event, anyio.lowlevel.checkpoint)  # a client may send from a loop of asyncio's in a thread
+    @property
+    def waits(self) -> Waits:
+        """How one waits on it."""
+
+    def tasks(self) -> contextlib.AbstractAsyncContextManager[Any]:
+        """The harness's own tasks, started by key; at the end of the block they are cancelled or left behind."""
+
+    def is_cancellation(self, error: BaseException) -> bool:
+        """Whether an exception is how it cancels a task."""
+
+    def cancelled_from_outside(self, error: BaseException) -> bool:
+        """Whether it is the cancellation of a scope around the code that it leaves."""
+
+
+class AsyncioLoop:
+    """Tasks are cancelled as callers do it, with `Task.cancel`."""
+
+    waits = Waits(asyncio.Event, partial(asyncio.sleep, 0))
+
+    def tasks(self) -> contextlib.AbstractAsyncContextManager[AsyncioTasks]:
+        return contextlib.nullcontext(AsyncioTasks())
+
+    def is_cancellation(self, error: BaseException) -> bool:
+        return isinstance(error, asyncio.CancelledError)
+
+    def cancelled_from_outside(self, error: BaseException) -> bool:
+        return False  # anybody can raise it
+
+
+class TrioLoop:
+    """Tasks are cancelled by a scope around each."""
+
+    @property
+    def waits(self) -> Waits:
+        import trio
+
+        return Waits(trio.Event, anyio.lowlevel.checkpoint)  # a client may send from a loop of asyncio's in a thread
+
+    @contextlib.asynccontextmanager
+    async def tasks(self) -> Any:
+        import trio
+
+        async with trio.open_nursery() as nursery:
+            yield TrioTasks(nursery, trio.CancelScope)
+
+    def is_cancellation(self, error: BaseException) -> bool:
+        import trio
+
+        return isinstance(error, trio.Cancelled)
+
+    def cancelled_from_outside(self, error: BaseException) -> bool:
+        return self.is_cancellation(error)  # no other scope lets it through
+
+
+LOOPS: dict[str, Loop] = {"asyncio": AsyncioLoop(), "trio": TrioLoop()}
+"""By the name of a backend."""
 
 
 class AsyncioTasks:
@@ -88,24 +139,3 @@ class TrioTasks:
 
     def owns(self, task: Any) -> bool:
         return True
-
-
-@contextlib.asynccontextmanager
-async def task_group(backend: str) -> AsyncIterator[Any]:
-    """Tasks on the running loop; the block does not wait for them on asyncio, and cancels them on trio."""
-    if backend == "asyncio":
-        yield AsyncioTasks()
-        return
-    import trio
-
-    async with trio.open_nursery() as nursery:
-        yield TrioTasks(nursery, trio.CancelScope)
-
-
-def is_cancellation(error: BaseException, backend: str) -> bool:
-    """Whether an exception is how this loop cancels a task."""
-    if backend == "asyncio":
-        return isinstance(error, asyncio.CancelledError)
-    import trio
-
-    return isinstance(error, trio.Cancelled)

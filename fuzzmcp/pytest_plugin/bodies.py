@@ -17,12 +17,9 @@ from typing import Any
 import pytest
 
 from fuzzmcp.core.trace import Run
-from fuzzmcp.harness.clock import Deadlock, VirtualClock
+from fuzzmcp.harness.clock import Deadlock
 from fuzzmcp.harness.observe.stack_frames import installed
-from fuzzmcp.harness.observe.stacks import Stacks
-from fuzzmcp.harness.own_faults import Ours
-from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.stage import Listeners, Stage
 from fuzzmcp.pytest_plugin.failures import failure
 from fuzzmcp.pytest_plugin.server import ScriptedServer
 
@@ -32,42 +29,39 @@ _FRAMES = 1_000
 _NO_FAILURES = (pytest.skip.Exception, pytest.xfail.Exception)
 
 
-class Stage:
-    """The virtual time of one body, with the fake server in it."""
+class Body:
+    """The body of one test in virtual time, with the fake server in it."""
 
     def __init__(self, server: ScriptedServer, backend: str) -> None:
-        self.case, self.backing = replace(server.case, backend=backend), server.backing
-        self.stacks = Stacks()
-        ours = Ours(lambda fault: self.clock.fail(fault), self.case)
-        self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.births(ours))
-        self.fake = FakeServer(self.case)
-        self.wire = MemoryWire(
-            self.fake,
-            self.clock,
-            self.stacks,
-            frame_budget=_FRAMES,
-            on_budget=self._spent,
-            ask=self.backing.call if self.backing else None,
+        self._stage = Stage(
+            replace(server.case, backend=backend),
+            backing=server.backing,
+            frames=_FRAMES,
+            listeners=Listeners(on_idle=self._idle, on_budget=self._spent),
+            watchdog=_STALL,
         )
+        self.server = self._stage.server
         self._body: Any = None
         self._waits = ""
 
     def run(self, function: Callable[[], Awaitable[Any]]) -> None:
-        """Run a body.
+        """Run it.
 
         Raises:
             BaseException: What it raised, or the failure of a body that waits for ever.
         """
         __tracebackhide__ = True
+        clock = self._stage.clock
         try:
-            self.clock.run(lambda: self._main(function))
+            clock.run(lambda: self._main(function))
         except Deadlock as error:
-            raise failure("waits for ever", f"at {self.clock.now():.3f} s: {error}{self._waits}") from None
+            raise failure("waits for ever", f"at {clock.now():.3f} s: {error}{self._waits}") from None
         finally:
-            self.stacks.clear()
+            self._stage.stacks.clear()
 
     async def _main(self, function: Callable[[], Awaitable[Any]]) -> None:
-        async with contextlib.nullcontext() if self.backing is None else self.backing.opened():
+        self._stage.begin()
+        async with self._stage.backing_opened():
             self._body = function()
             await self._body
 
@@ -79,21 +73,15 @@ class Stage:
         def fail() -> None:
             raise failure("endless traffic", f"the client has sent more than {_FRAMES:,} messages")
 
-        self.clock.call_at(self.clock.now(), fail)
+        self._stage.clock.call_at(self._stage.clock.now(), fail)
 
     def record(self) -> Run:
         """What has happened so far."""
-        return Run(
-            case=self.wire.case,
-            role="agent",
-            events=tuple(self.wire.events),
-            outcomes=(),
-            ended=self.clock.now(),
-            unreached=self.fake.unreached(),
-            undelivered=self.wire.undelivered(),
-            played=self.wire.played(),
-            steps=tuple(self.fake.steps),
-        )
+        return self._stage.recorded("agent")
+
+    def dissolve(self) -> None:
+        """It is over: end what the test has not, and let go of it."""
+        self._stage.dissolve()
 
 
 def _innermost(awaitable: Any) -> str:
@@ -119,13 +107,13 @@ def in_virtual_time(item: Any, server: ScriptedServer) -> Iterator[None]:
     @functools.wraps(body, updated=())
     def virtual(**arguments: Any) -> Any:
         __tracebackhide__ = True
-        stage = server.stage = Stage(server, backend)
+        running = server.body = Body(server, backend)
         try:
-            _outside_of_trio(lambda: stage.run(lambda: body(**arguments)))
+            _outside_of_trio(lambda: running.run(lambda: body(**arguments)))
         finally:
-            server.runs.append(stage.record())
-            server.stage = None
-            stage.wire.dissolve()
+            server.runs.append(running.record())
+            server.body = None
+            running.dissolve()
         return _nothing() if hosted else None
 
     item.obj = virtual

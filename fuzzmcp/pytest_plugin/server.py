@@ -45,7 +45,7 @@ class ScriptedServer:
     ) -> None:
         self.case, self.backing, self.backend = case, backing, backend
         self._promised = promised
-        self.stage: Any = None  # the virtual time that a test's body runs in
+        self.body: Any = None  # the test's body, while it runs in virtual time
         self.runs: list[Run] = []
 
     def __repr__(self) -> str:
@@ -56,31 +56,31 @@ class ScriptedServer:
     def connect(self) -> AbstractAsyncContextManager[Any]:
         """A connection, as an async context manager of `(read, write)`: what the SDK calls a transport."""
         __tracebackhide__ = True
-        return self._wire().connect()  # type: ignore[no-any-return]
+        return self._server().connect()  # type: ignore[no-any-return]
 
     def lines(self) -> AbstractAsyncContextManager[Any]:
         """The same for a client without the SDK: the streams carry lines of text, one JSON message each."""
         __tracebackhide__ = True
-        return self._wire().lines()  # type: ignore[no-any-return]
+        return self._server().lines()  # type: ignore[no-any-return]
 
     def process(self) -> AbstractContextManager[None]:
         """A block in which the SDK's stdio client starts a fake process, for clients that start their server."""
         __tracebackhide__ = True
-        return self._wire().process()  # type: ignore[no-any-return]
+        return self._server().process()  # type: ignore[no-any-return]
 
     async def open_process(self, *command: Any, **options: Any) -> Any:
         """A fake child process, in place of `anyio.open_process`: command and options are not looked at."""
         __tracebackhide__ = True
-        return await self._wire().open_process(*command, **options)
+        return await self._server().open_process(*command, **options)
 
-    def _wire(self) -> Any:
+    def _server(self) -> Any:
         __tracebackhide__ = True
-        if self.stage is None:
+        if self.body is None:
             raise RuntimeError(
                 "fake_server lives in the virtual time of an async test: connect in the body of the test itself (a "
                 "fixture of an async plugin runs on a loop of its own), or drive a client by fake_server.run(client)"
             )
-        return self.stage.wire
+        return self.body.server
 
     # -- in any test ---------------------------------------------------------------------------------------------------
 
@@ -120,8 +120,8 @@ class ScriptedServer:
     @property
     def record(self) -> Run | None:
         """What has happened so far; of several runs the last."""
-        if self.stage is not None:
-            return self.stage.record()  # type: ignore[no-any-return]
+        if self.body is not None:
+            return self.body.record()  # type: ignore[no-any-return]
         return self.runs[-1] if self.runs else None
 
     @property

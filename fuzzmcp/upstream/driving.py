@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Blocking, Outcome
-from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
+from fuzzmcp.harness.clock import Deadlock, LoopStalled
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
-from fuzzmcp.harness.own_faults import Ours
+from fuzzmcp.harness.stage import ObservedClock
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.record import Happened
@@ -59,11 +59,11 @@ def run(
     upstream = script if isinstance(script, Upstream) else Upstream(script, ok=ok, hints=hints)
     before = len(upstream.requests)
     file = Target("", function, "agent").file
-    stacks, end = Stacks((file,) if file else ()), _End()
+    own_files, end = (file,) if file else (), _End()
     if _is_async(function):
-        _run_async(function, upstream, stacks, end, backend, budget)
+        _run_async(function, upstream, ObservedClock(backend, upstream, own_files=own_files), end, budget)
     else:
-        _run_sync(function, upstream, stacks, end, budget)
+        _run_sync(function, upstream, Stacks(own_files), end, budget)
     return Happened(
         script=upstream.script,
         requests=upstream.requests[before:],
@@ -125,21 +125,18 @@ def _is_async(function: Any) -> bool:
 def _run_async(
     function: Callable[[Upstream], Awaitable[Any]],
     upstream: Upstream,
-    stacks: Stacks,
+    observed: ObservedClock,
     end: _End,
-    backend: str,
     budget: int,
 ) -> None:
+    clock, stacks = observed.clock, observed.stacks
     session = Session(stacks, 0, budget)
-    ours = Ours(lambda fault: clock.fail(fault), upstream)
-    clock = VirtualClock(backend, on_task=stacks.births(ours))
 
     async def main() -> None:
+        observed.begin()
         register(place_now().timeline, session)
         CALL.set(0)
         stacks.call_started()
-        if backend == "trio":
-            stacks.watch_trio(ours)
         try:
             end.value = await function(upstream)
         except Exception as error:

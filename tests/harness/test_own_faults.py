@@ -26,7 +26,7 @@ from fuzzmcp.harness.observe.leaks import Leftovers
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.run import HarnessError, _Session
 from fuzzmcp.harness.server import FakeServer, answers
-from fuzzmcp.harness.transports.attribution import Askers
+from fuzzmcp.harness.transports.attribution import WriterAttribution
 from fuzzmcp.harness.transports.fake_process import FakeProcess
 from fuzzmcp.harness.transports.streams import Inbox
 from fuzzmcp.search import Budget, Search
@@ -112,7 +112,7 @@ def test_a_bug_of_our_own_is_no_fault_of_the_client(
     monkeypatch: pytest.MonkeyPatch, what: str, target: Any, script: str, transport: str, backend: str
 ) -> None:
     case = case_of(script, transport=transport, backend=backend)
-    place = (Askers, "who_asks") if what == "the stacks" and transport == "stdio" else BREAKABLE[what]
+    place = (WriterAttribution, "of_request") if what == "the stacks" and transport == "stdio" else BREAKABLE[what]
     told(broken(monkeypatch, *place), repr(case), lambda: fuzzmcp.check(target, case))
 
 

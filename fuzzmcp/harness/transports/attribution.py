@@ -1,49 +1,94 @@
-"""For which call a request is that the SDK's stdio client writes.
+"""For which call a request is, and which place of the client's code sent it.
 
-Its writer is one task for all calls: what its context says is who opened the connection, not who asks. So a request is
-told by what it asks for, and its stack is looked at only where both agree.
+The context of the running code says so. Where it does not, as in a worker behind a queue, tool and arguments do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.trace import PROBE, Event, Loop, Site
-from fuzzmcp.harness.observe.stacks import CALL
+from fuzzmcp.harness.observe.stacks import CALL, Stacks
 
-if TYPE_CHECKING:
-    from fuzzmcp.harness.transports.wire import MemoryWire
-
-Asker = tuple[int | None, Site | None, Loop | None]
+Attributed = tuple[int | None, Site | None, Loop | None]
+"""The call of a request, the place that sent it, and the place that came back to send it again."""
 
 
-class Askers:
-    """Those who ask for something over one connection of the SDK's stdio client."""
+class CallAttribution:
+    """Attributes the requests of one run to calls.
 
-    def __init__(self, wire: MemoryWire) -> None:
-        self._wire, self._opened_by = wire, CALL.get()
-        self._before: set[int] = set()
+    Args:
+        events: What has happened in the run so far; it grows.
+        calls: The workload; empty for an agent, whose calls are numbered as they come.
+        stacks: Takes the client's code locations.
+    """
 
-    def who_asks(self, frame: dict[str, Any]) -> Asker:
-        """The call that a request is for, the place that sent it, and the place that sent for it again."""
+    def __init__(self, events: Sequence[Event], calls: Sequence[Call], stacks: Stacks) -> None:
+        self.events, self.calls, self.stacks = events, calls, stacks
+        self._own_calls: dict[str, int] = {}
+
+    def of_request(self, frame: dict[str, Any]) -> Attributed:
+        """The call of a request that the running code sends, and where it comes from."""
+        call = self.call_of(frame)
+        ours = call if frame["method"] == "tools/call" else None
+        site, loop = self.stacks.take(ours, depth=5, sure=CALL.get() is not None)
+        return call, site, loop
+
+    def call_of(self, frame: dict[str, Any]) -> int | None:
+        """The call of a request: from its context; an agent's own calls, and lost contexts, by tool and arguments."""
+        call = CALL.get()
         params = frame.get("params")
         if frame["method"] != "tools/call" or not isinstance(params, dict):
-            return (self._opened_by if self._opened_by in _under_way(self._wire.events) else None), None, None
+            return call
+        if self.calls and call is not None:
+            return call
         tool, arguments = params.get("name"), params.get("arguments") or {}
-        if not self._wire.calls:
-            return self._wire.own_call(tool, arguments), None, None
-        call = call_that_asks(self._wire.events, self._wire.calls, tool, arguments, self._opened_by)
+        if self.calls:
+            same = [n for n, c in enumerate(self.calls) if c.tool == tool and dict(c.arguments) == arguments]
+            return same[0] if same else None
+        return self.own_call(tool, arguments)
+
+    def own_call(self, tool: Any, arguments: Any) -> int:
+        """The number of a call that an agent makes by itself."""
+        given = sorted(map(repr, arguments.items())) if isinstance(arguments, dict) else arguments  # whatever it sent
+        return self._own_calls.setdefault(f"{tool} {given}", len(self._own_calls))
+
+    def forget(self) -> None:
+        """Let go of what was recorded."""
+        self.events, self._own_calls = (), {}
+
+
+class WriterAttribution:
+    """Attributes the requests of one connection on which one task writes for all calls, as in the SDK's stdio client.
+
+    The context of that task says who opened the connection, not who asks. So a request is told by what it asks for,
+    and its stack is looked at only where both agree.
+    """
+
+    def __init__(self, run: CallAttribution) -> None:
+        self._run, self._opened_by = run, CALL.get()
+        self._before: set[int] = set()
+
+    def of_request(self, frame: dict[str, Any]) -> Attributed:
+        """The call of a request that the task writes, and where it comes from."""
+        run, params = self._run, frame.get("params")
+        if frame["method"] != "tools/call" or not isinstance(params, dict):
+            return (self._opened_by if self._opened_by in _under_way(run.events) else None), None, None
+        tool, arguments = params.get("name"), params.get("arguments") or {}
+        if not run.calls:
+            return run.own_call(tool, arguments), None, None
+        call = call_asking_for(run.events, run.calls, tool, arguments, self._opened_by)
         if call is None or call != self._opened_by:
             return call, None, None
-        site, loop = self._wire.stacks.take(call, depth=5)
+        site, loop = run.stacks.take(call, depth=5)
         again = loop if call not in self._before else None  # within one connection it is the writer that comes back
         self._before.add(call)
         return call, site, again
 
 
-def call_that_asks(
+def call_asking_for(
     events: Sequence[Event], calls: Sequence[Call], tool: Any, arguments: Any, opened_by: int | None = None
 ) -> int | None:
     """The call that asks a tool for something: of several equal ones the one that may have reason to.

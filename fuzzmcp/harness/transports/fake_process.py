@@ -1,6 +1,6 @@
 """A fake child process: the fake server behind pipes that carry bytes, as a process of anyio looks to its parent.
 
-The server runs inside `stdin.send`, as in the memory transport, and what it sends is read from `stdout` as bytes: what
+The server runs inside `stdin.send`, as in streams of messages, and what it sends is read from `stdout` as bytes: what
 is due at one moment comes in one piece, as from a real pipe. Everything happens in virtual time, and no process starts.
 Errors are those that a real child causes: writing to one that has ended is a broken resource, on either loop.
 """
@@ -16,11 +16,12 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.lowlevel import checkpoint
 
+from fuzzmcp.core.protocol import STDIO
 from fuzzmcp.core.script import Action
 from fuzzmcp.harness.tasks import Settled
-from fuzzmcp.harness.transports.attribution import Askers
+from fuzzmcp.harness.transports.attribution import WriterAttribution
 from fuzzmcp.harness.transports.streams import LINES, Form, Inbox
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.transports.wire import Wire
 
 FIRST_PID = 2**30
 """No system gives a process such a number: a signal that is meant for a fake one can never reach a real one."""
@@ -41,15 +42,15 @@ def _json_of(line: bytes) -> Any:
 BYTES = Form(lambda frame: _encoded(LINES.of_frame(frame)), _encoded, _json_of)
 
 
-async def open_process(wire: MemoryWire, askers: Askers | None = None) -> FakeProcess:
+async def open_process(wire: Wire, attribution: WriterAttribution | None = None) -> FakeProcess:
     """Start a fake child process, which is a new connection to the fake server of `wire`.
 
     Args:
         wire: Joins it to the client.
-        askers: Tells whose request is written, where the writer cannot.
+        attribution: Says whose request is written, where the context of the one that writes does not.
     """
     await checkpoint()
-    return FakeProcess(wire, askers)
+    return FakeProcess(wire, attribution)
 
 
 class Stdout(ByteReceiveStream):
@@ -76,20 +77,17 @@ class Stdout(ByteReceiveStream):
 
 
 class Stdin(ByteSendStream):
-    """The pipe that the parent writes: each line runs the fake server.
+    """The pipe that the parent writes: each line runs the fake server. It is a `WriteEnd`."""
 
-    `broken` says that nothing is delivered any more, `dropped` that this was the server's doing.
-    """
-
-    def __init__(self, wire: MemoryWire, connection: int, process: FakeProcess) -> None:
-        self._wire, self._connection, self._process = wire, connection, process
+    def __init__(self, wire: Wire, connection: int, process: FakeProcess) -> None:
+        self._wire, self._connection, self.process = wire, connection, process
         self._rest = b""
         self.closed = self.broken = self.dropped = False
 
     async def send(self, item: bytes) -> None:
         if self.closed:
             raise anyio.ClosedResourceError
-        if self._process.returncode is not None:
+        if self.process.returncode is not None:
             raise anyio.BrokenResourceError
         *lines, self._rest = (self._rest + item).split(b"\n")
         for line in lines:
@@ -103,7 +101,7 @@ class Stdin(ByteSendStream):
         """The server closes its stdout: it lives on until its stdin ends, unless the script lets it exit."""
         self.broken = self.dropped = True
         if action is not None and action.name == "exit":
-            self._process.exit(int(action.value))  # type: ignore[arg-type]
+            self.process.exit(int(action.value))  # type: ignore[arg-type]
 
     async def aclose(self) -> None:
         self.close()
@@ -113,7 +111,7 @@ class Stdin(ByteSendStream):
         if not self.closed:
             self.closed = True
             self._wire.hung_up(self._connection)
-            self._process.stdin_ended()
+            self.process.stdin_ended()
 
 
 class FakeProcess(Process):
@@ -122,18 +120,18 @@ class FakeProcess(Process):
     It ends as servers do: when its stdin ends, as soon as it is not blocked; or by a signal, at once.
     """
 
-    def __init__(self, wire: MemoryWire, askers: Askers | None = None) -> None:
+    def __init__(self, wire: Wire, attribution: WriterAttribution | None = None) -> None:
         self._wire = wire
-        self._event = wire.event
+        self._event = wire.main_thread.event_maker()
         self._inbox = Inbox(BYTES, self._event)
-        connection = wire.attach(self._inbox, lambda connection: Stdin(wire, connection, self), "stdio", askers)
+        self._stdin, connection = wire.attach(
+            self._inbox, lambda connection: Stdin(wire, connection, self), STDIO, attribution
+        )
         self._pid = FIRST_PID + connection
         self._connection = connection
-        self._stdin: Stdin = wire.streams[connection][1]
         self._stdout = Stdout(self._inbox)
         self._code: int | None = None
         self._ended: Settled | None = None
-        wire.processes.append(self)
 
     def exit(self, code: int) -> None:
         """End: what was written before can still be read, and nothing follows."""

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import anyio
 
+from fuzzmcp.harness.tasks import Settled, Waits
+
 T = TypeVar("T")
 
 
@@ -17,6 +19,28 @@ class Home(Protocol):
     """What is needed of the virtual clock."""
 
     def on_loop(self, callback: Callable[[], None]) -> None: ...
+
+
+class MainThread:
+    """The thread of a run's loop, as connections see it that may be used in another.
+
+    Args:
+        home: Calls something on the loop of that thread, which is the one that makes this object.
+        waits: How one waits on that loop.
+    """
+
+    def __init__(self, home: Home, waits: Waits) -> None:
+        self._home, self._waits, self._ident = home, waits, get_ident()
+
+    def event_maker(self) -> Callable[[], Settled]:
+        """Makes events for the loop of the calling thread, which the main thread can set."""
+        return self._waits.event if get_ident() == self._ident else ThreadEvent
+
+    async def ask(self, ask: Callable[[dict[str, Any]], Awaitable[T]], parameters: dict[str, Any]) -> T:
+        """Await `ask(parameters)` on the main thread, from whatever thread."""
+        if get_ident() == self._ident:
+            return await ask(parameters)
+        return await ask_at_home(self._home, ask, parameters)
 
 
 class ThreadEvent:

@@ -18,19 +18,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from fuzzmcp.harness.observe.stacks import STACKS
-from fuzzmcp.harness.transports.attribution import Askers
-from fuzzmcp.harness.transports.fake_process import FakeProcess, open_process
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.transports.attribution import WriterAttribution
+from fuzzmcp.harness.transports.fake_process import FakeProcess, Stdin, open_process
+from fuzzmcp.harness.transports.wire import Wire
 
 _START = "_create_platform_compatible_process"
 _lock = threading.Lock()
-_open: list[MemoryWire] = []
-"""The wires of the blocks that last, in the order in which they began."""
+_open: list[_Block] = []
+"""The blocks that last, in the order in which they began."""
 _saved: list[tuple[ModuleType, str, Any]] = []
 
 
@@ -38,46 +39,52 @@ class SeamError(RuntimeError):
     """The installed SDK starts its processes in a way that fuzzmcp does not know."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A block in which the SDK's stdio client starts fake processes of one run."""
+
+    wire: Wire
+
+
 @contextmanager
-def process_of(wire: MemoryWire) -> Iterator[None]:
+def process_of(wire: Wire, ends: ExitStack) -> Iterator[None]:
     """Let the SDK's stdio client start fake processes, which are connections of `wire`, while the block lasts.
+
+    Args:
+        wire: Joins them to the client.
+        ends: What is done at the end of the run: the block does not outlive it, also where the client never leaves it.
 
     Raises:
         SeamError: The installed SDK is not built as expected.
     """
+    block = _Block(wire)
     with _lock:
         if not _open:
             _replace()
-        _open.append(wire)
+        _open.append(block)
+    ends.callback(_leave, block)
     try:
         yield
     finally:
-        _leave(wire)
+        _leave(block)
 
 
-def end_blocks_of(wire: MemoryWire) -> None:
-    """The run is over: nothing of it outlives it, also where its client never came as far as to leave its block."""
-    while any(one is wire for one in _open):
-        _leave(wire)
-
-
-def _leave(wire: MemoryWire) -> None:
+def _leave(block: _Block) -> None:
     with _lock:
-        place = next((place for place, one in enumerate(_open) if one is wire), None)
-        if place is not None:
-            del _open[place]
+        if block in _open:
+            _open.remove(block)
         while not _open and _saved:
             module, name, before = _saved.pop()
             setattr(module, name, before)
 
 
 @asynccontextmanager
-async def over_stdio(wire: MemoryWire) -> AsyncIterator[Any]:
+async def over_stdio(wire: Wire, ends: ExitStack) -> AsyncIterator[Any]:
     """A connection by the SDK's own stdio client: its read and write streams, with a fake process behind them."""
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    with process_of(wire):
+    with process_of(wire, ends):
         async with stdio_client(StdioServerParameters(command="fuzzmcp")) as streams:
             yield streams
 
@@ -99,13 +106,13 @@ def _replace() -> None:
 async def _start(command: str, args: list[str], env: Any = None, errlog: Any = None, cwd: Any = None) -> FakeProcess:
     """In place of the SDK's own function: whatever the command is, the fake server answers."""
     wire = _wire()
-    return await open_process(wire, Askers(wire))
+    return await open_process(wire, WriterAttribution(wire.attribution))
 
 
-def _wire() -> MemoryWire:
+def _wire() -> Wire:
     """The wire of the running code: its run's, or the one of the last block where a thread knows of no run."""
     stacks = STACKS.get()
-    return next((wire for wire in reversed(_open) if wire.stacks is stacks), _open[-1])
+    return next((block.wire for block in reversed(_open) if block.wire.stacks is stacks), _open[-1].wire)
 
 
 class _Signals:
@@ -133,5 +140,6 @@ class _Signals:
 def _process(pid: int) -> FakeProcess | None:
     """The fake process of that number: of several runs, the running code's comes first."""
     with _lock:
-        wires = [_wire(), *reversed(_open)] if _open else []
-    return next((p for wire in wires for p in wire.processes if p.pid == pid), None)
+        wires = [_wire(), *(block.wire for block in reversed(_open))] if _open else []
+    ends = (end for wire in wires for _, end in wire.streams if isinstance(end, Stdin))
+    return next((end.process for end in ends if end.process.pid == pid), None)

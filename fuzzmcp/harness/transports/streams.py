@@ -19,7 +19,7 @@ from fuzzmcp.harness.server import Delivery
 from fuzzmcp.harness.tasks import Settled
 
 
-class Server(Protocol):
+class Receiver(Protocol):
     """What a write stream needs of the other side."""
 
     def send(self, connection: int, frame: Any) -> Awaitable[None]: ...
@@ -129,10 +129,27 @@ class Inbox:
         self.close()
 
 
+class WriteEnd(Protocol):
+    """What a connection's far side knows of the end that the client writes to.
+
+    `broken` says that nothing is delivered any more, `dropped` that this was the server's doing.
+    """
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def broken(self) -> bool: ...
+    @property
+    def dropped(self) -> bool: ...
+
+    def drop(self, action: Action | None) -> None:
+        """The server closes the connection; `action` is the part of the script that says so."""
+
+
 class Outbox:
     """The client's write stream: sending runs the fake server."""
 
-    def __init__(self, wire: Server, connection: int, form: Form) -> None:
+    def __init__(self, wire: Receiver, connection: int, form: Form) -> None:
         self._wire, self._connection, self._form = wire, connection, form
         self.closed = False
         self.broken = False

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.trace import PROBE, Answer, Event
-from fuzzmcp.harness.transports.attribution import call_that_asks
+from fuzzmcp.harness.transports.attribution import call_asking_for
 
 A1, A2 = Call("get_order", {"order_id": "A1"}), Call("get_order", {"order_id": "A2"})
 OK = Answer("success")
@@ -31,7 +31,7 @@ def answered(serial: int) -> Event:
 
 
 def asks(events: list[Event], calls: tuple[Call, ...], call: Call = A1, opened_by: int | None = None) -> int | None:
-    return call_that_asks(events, calls, call.tool, call.arguments, opened_by)
+    return call_asking_for(events, calls, call.tool, call.arguments, opened_by)
 
 
 def test_tool_and_arguments_tell() -> None:
@@ -62,7 +62,7 @@ def test_what_comes_during_the_probe_is_the_probe_s() -> None:
 
 
 @given(st.lists(st.sampled_from([A1, A2]), min_size=1, max_size=4).map(tuple), st.sets(st.integers(0, 3)))
-def test_it_is_a_call_that_asks_for_just_that_or_none(calls: tuple[Call, ...], ended: set[int]) -> None:
+def test_it_is_a_call_asking_for_for_just_that_or_none(calls: tuple[Call, ...], ended: set[int]) -> None:
     events = [*started(*range(len(calls))), *(settled(n) for n in sorted(ended) if n < len(calls))]
     found = asks(events, calls)
     assert (found is None) == (A1 not in calls)

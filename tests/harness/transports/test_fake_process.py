@@ -16,9 +16,8 @@ import fuzzmcp
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.clock import VirtualClock
-from fuzzmcp.harness.observe.stacks import Stacks
-from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.stage import Stage
+from fuzzmcp.harness.transports.wire import Wire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -28,19 +27,16 @@ def line(name: Any = 1, order: str = "A1") -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}).encode() + b"\n"
 
 
-def played(
-    main: Callable[[Any, VirtualClock], Awaitable[None]], script: str = "", backend: str = "asyncio"
-) -> MemoryWire:
+def played(main: Callable[[Any, VirtualClock], Awaitable[None]], script: str = "", backend: str = "asyncio") -> Wire:
     """Run `main(process, clock)` in virtual time with a fresh process, and return its wire."""
-    clock = VirtualClock(backend)
-    wire = MemoryWire(FakeServer(Case(script=Script.parse(script), transport="stdio")), clock, Stacks())
+    stage = Stage(Case(script=Script.parse(script), transport="stdio", backend=backend))
 
     async def run() -> None:
-        async with await wire.open_process(["server", "--flag"], cwd="/") as process:
-            await main(process, clock)
+        async with await stage.server.open_process(["server", "--flag"], cwd="/") as process:
+            await main(process, stage.clock)
 
-    clock.run(run)
-    return wire
+    stage.clock.run(run)
+    return stage.wire
 
 
 @BACKENDS

@@ -25,12 +25,10 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.examples.sdk_client import connect as over_streams
 from fuzzmcp.examples.zoo.pipes import StartsItsServer
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.observe.stacks import Stacks
-from fuzzmcp.harness.server import FakeServer
+from fuzzmcp.harness.stage import Stage
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.harness.transports.fake_process import FIRST_PID, FakeProcess
+from fuzzmcp.harness.transports.fake_process import FIRST_PID, Stdin
 from fuzzmcp.harness.transports.sdk_stdio import SeamError
-from fuzzmcp.harness.transports.wire import MemoryWire
 from fuzzmcp.search import Budget, Search
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -51,18 +49,8 @@ async def sdk_client(server: Any) -> AsyncIterator[Any]:
             yield session.call_tool
 
 
-class NoClock:
-    """Time stands still."""
-
-    def now(self) -> float:
-        return 0.0
-
-    def call_at(self, when: float, callback: Any) -> None:
-        raise AssertionError("nothing is due later")
-
-
-def wire_of(script: str = "") -> MemoryWire:
-    return MemoryWire(FakeServer(Case(script=Script.parse(script))), NoClock(), Stacks())
+def stage_of(script: str = "") -> Stage:
+    return Stage(Case(script=Script.parse(script)))
 
 
 # -- the SDK over it --------------------------------------------------------------------------------------------------
@@ -137,17 +125,19 @@ def test_leaving_while_a_line_is_unread_breaks_the_sdk_1_only() -> None:
 
 
 def test_each_connection_is_a_process_of_its_own_and_lives_as_long_as_its_stdin() -> None:
-    seen: list[FakeProcess] = []
+    stage, seen = stage_of(), []
 
-    async def agent(server: Any) -> None:
+    async def main() -> None:
         for _ in range(2):
-            async with sdk_client(server) as call_tool:
+            async with sdk_client(stage.server) as call_tool:
                 await call_tool("get_order", {"order_id": "A1"})
-                seen[:] = server.processes
-            assert seen[-1].returncode == 0
+                end = stage.wire.streams[-1][1]
+                assert isinstance(end, Stdin)
+                assert end.process.returncode is None
+            seen.append(end.process)
+            assert end.process.returncode == 0
 
-    run = fuzzmcp.run(agent)
-    assert run.outcomes[0].status == "returned"
+    stage.clock.run(main)
     assert [process.pid - FIRST_PID for process in seen] == [0, 1]
 
 
@@ -255,14 +245,14 @@ def test_the_sdk_starts_its_processes_where_the_seam_expects_it() -> None:
 
 def test_an_sdk_that_starts_them_elsewhere_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(stdio, START)
-    with pytest.raises(SeamError, match=f"has no mcp.client.stdio.{START}"), wire_of().process():
+    with pytest.raises(SeamError, match=f"has no mcp.client.stdio.{START}"), stage_of().server.process():
         pass
     assert utilities.os is os
 
 
 def test_the_sdk_is_as_before_once_the_last_block_is_over() -> None:
     real = vars(stdio)[START]
-    first, second = wire_of().process(), wire_of().process()
+    first, second = stage_of().server.process(), stage_of().server.process()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -285,30 +275,41 @@ def test_a_block_that_a_client_never_leaves_ends_with_its_run() -> None:
     assert utilities.os is os
 
 
+def test_a_connection_over_stdio_that_a_client_never_leaves_ends_with_its_run() -> None:
+    kept = []
+
+    async def agent(server: Any) -> None:
+        kept.append(server.connect())
+        await kept[0].__aenter__()
+
+    fuzzmcp.run(agent, transport="stdio")
+    assert utilities.os is os
+
+
 def test_the_stdio_client_of_another_thread_reaches_the_same_fake() -> None:
-    wire, answers = wire_of(), []
+    stage, answers = stage_of(), []
 
     async def session() -> None:
         async with stdio_client(NOTHING) as (read, write), ClientSession(read, write) as inside:
             await inside.initialize()
             answers.append(await inside.call_tool("get_order", {"order_id": "A1"}))
 
-    with wire.process():
+    with stage.server.process():
         thread = threading.Thread(target=lambda: anyio.run(session))
         thread.start()
         thread.join()
     assert len(answers) == 1
-    assert [event.method for event in wire.events if event.kind == "request"][:2] == ["initialize", "tools/call"]
+    assert [event.method for event in stage.wire.events if event.kind == "request"][:2] == ["initialize", "tools/call"]
 
 
 def test_a_signal_by_number_reaches_the_fake_process_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
-    wire = wire_of()
+    server = stage_of().server
 
     async def main() -> None:
-        process = await wire.open_process("anything")
-        with wire.process():
+        process = await server.open_process("anything")
+        with server.process():
             assert utilities.os.getpgid(process.pid) == process.pid
             utilities.os.killpg(process.pid, 0)
             assert process.returncode is None

@@ -1,4 +1,4 @@
-"""The memory transport: streams as the SDK's own, and a record of every frame."""
+"""Streams of messages: as the SDK's own, with a record of every message."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import PROBE
 from fuzzmcp.harness import sdk
 from fuzzmcp.harness.clock import VirtualClock
-from fuzzmcp.harness.observe.stacks import CALL, Stacks
-from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.harness.transports.wire import MemoryWire
+from fuzzmcp.harness.observe.stacks import CALL
+from fuzzmcp.harness.stage import Listeners, Stage
+from fuzzmcp.harness.transports.server import Server
+from fuzzmcp.harness.transports.wire import Wire
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -44,20 +45,19 @@ def call(name: Any = 1, order: str = "A1", tool: str = "get_order") -> Raw:
 
 
 def played(
-    main: Callable[[MemoryWire, VirtualClock], Awaitable[None]],
+    main: Callable[[Server, VirtualClock], Awaitable[None]],
     script: str = "",
     backend: str = "asyncio",
     **options: Any,
-) -> MemoryWire:
-    """Run `main(wire, clock)` in virtual time and return the wire."""
-    clock = VirtualClock(backend)
-    wire = MemoryWire(FakeServer(Case(script=Script.parse(script))), clock, Stacks(), **options)
+) -> Wire:
+    """Run `main(server, clock)` in virtual time and return the wire."""
+    stage = Stage(Case(script=Script.parse(script), backend=backend), **options)
 
     async def run() -> None:
-        await main(wire, clock)
+        await main(stage.server, stage.clock)
 
-    clock.run(run)
-    return wire
+    stage.clock.run(run)
+    return stage.wire
 
 
 def ids(items: list[Any]) -> list[Any]:
@@ -71,8 +71,8 @@ def ids(items: list[Any]) -> list[Any]:
 def test_what_is_due_now_is_in_the_read_stream_before_send_returns(backend: str) -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             sent = False
 
             async def reads() -> None:
@@ -95,8 +95,8 @@ def test_what_is_due_now_is_in_the_read_stream_before_send_returns(backend: str)
 def test_what_is_due_later_comes_at_its_moment(backend: str) -> None:
     times: list[float] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call())
             await read.receive()
             times.append(clock.now())
@@ -109,11 +109,11 @@ def test_what_is_due_later_comes_at_its_moment(backend: str) -> None:
 def test_sending_gives_others_a_turn(backend: str) -> None:
     turns: list[str] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
+    async def main(server: Server, clock: VirtualClock) -> None:
         async def other() -> None:
             turns.append("other")
 
-        async with wire.connect() as (_, write), anyio.create_task_group() as tasks:
+        async with server.connect() as (_, write), anyio.create_task_group() as tasks:
             tasks.start_soon(other)
             await write.send(call(1))
             await write.send(call(2))  # trio shuffles what is ready, so the other one may come second
@@ -127,8 +127,8 @@ def test_sending_gives_others_a_turn(backend: str) -> None:
 def test_iteration_ends_where_the_server_closes_and_receive_says_end_of_stream(backend: str) -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call(1))
             await write.send(call(2))
             seen.append([item async for item in read])
@@ -145,8 +145,8 @@ def test_iteration_ends_where_the_server_closes_and_receive_says_end_of_stream(b
 
 @BACKENDS
 def test_closing_a_stream_oneself_makes_it_unusable(backend: str) -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call())
             await write.aclose()
             await write.aclose()
@@ -164,8 +164,8 @@ def test_closing_a_stream_oneself_makes_it_unusable(backend: str) -> None:
 def test_closing_the_read_stream_wakes_whoever_reads(backend: str) -> None:
     woken: list[str] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, _), anyio.create_task_group() as tasks:
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, _), anyio.create_task_group() as tasks:
 
             async def reads() -> None:
                 try:
@@ -182,8 +182,8 @@ def test_closing_the_read_stream_wakes_whoever_reads(backend: str) -> None:
 
 
 def test_streams_are_context_managers_that_close() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             async with read, write:
                 pass
             assert read.closed
@@ -195,8 +195,8 @@ def test_streams_are_context_managers_that_close() -> None:
 def test_leaving_the_connection_closes_both_streams_also_after_an_error() -> None:
     kept: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        opened = wire.connect()
+    async def main(server: Server, clock: VirtualClock) -> None:
+        opened = server.connect()
         kept.extend(await opened.__aenter__())
         error = ValueError("mine")
         assert not await opened.__aexit__(ValueError, error, None)
@@ -208,8 +208,8 @@ def test_leaving_the_connection_closes_both_streams_also_after_an_error() -> Non
 def test_each_message_reaches_one_reader_only() -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write), anyio.create_task_group() as tasks:
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write), anyio.create_task_group() as tasks:
 
             async def reads() -> None:
                 seen.append(await read.receive())
@@ -227,8 +227,8 @@ def test_each_message_reaches_one_reader_only() -> None:
 def test_a_line_that_is_no_message_arrives_as_the_exception_of_the_sdk() -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             for name in range(4):
                 await write.send(call(name))
             seen.extend([await read.receive() for _ in range(4)])
@@ -249,8 +249,8 @@ def call_line(name: Any = 1) -> str:
 def test_lines_carry_each_message_as_one_json_text(backend: str) -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.lines() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.lines() as (read, write):
             await write.send(call_line(1))
             await write.send(call_line(2))
             seen.extend([line async for line in read])
@@ -265,8 +265,8 @@ def test_lines_carry_each_message_as_one_json_text(backend: str) -> None:
 def test_raw_lines_arrive_as_they_are() -> None:
     seen: list[str] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.lines() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.lines() as (read, write):
             for name in range(3):
                 await write.send(call_line(name))
                 seen.append(await read.receive())
@@ -279,8 +279,8 @@ def test_raw_lines_arrive_as_they_are() -> None:
 def test_a_sent_line_is_recorded_for_what_it_says_and_as_junk_where_it_is_no_message() -> None:
     lines = [call_line(), '{"jsonrpc": "2.0", "method": "notifications/initialized"}', "[1]", "", "{", '{"id": NaN}']
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.lines() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.lines() as (_, write):
             for line in lines:
                 await write.send(line)
 
@@ -293,8 +293,8 @@ def test_a_sent_line_is_recorded_for_what_it_says_and_as_junk_where_it_is_no_mes
 def test_lines_and_messages_reach_the_same_fake() -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (messages, write_message), wire.lines() as (lines, write_line):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (messages, write_message), server.lines() as (lines, write_line):
             await write_line.send(call_line("line"))
             await write_message.send(call("message"))
             seen.extend([await messages.receive(), await lines.receive()])
@@ -310,8 +310,8 @@ def test_lines_and_messages_reach_the_same_fake() -> None:
 def test_several_connections_share_the_script_and_answers_go_where_the_request_came_from() -> None:
     seen: list[Any] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read_1, write_1), wire.connect() as (read_2, write_2):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read_1, write_1), server.connect() as (read_2, write_2):
             await write_1.send(call("one"))
             await write_2.send(call("two"))
             seen.append([await read_2.receive(), await read_1.receive()])
@@ -329,8 +329,8 @@ def test_several_connections_share_the_script_and_answers_go_where_the_request_c
 
 
 def test_one_closed_connection_leaves_the_other_alone() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read_1, write_1), wire.connect() as (read_2, write_2):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read_1, write_1), server.connect() as (read_2, write_2):
             await write_1.send(call())
             with pytest.raises(anyio.EndOfStream):
                 await read_1.receive()
@@ -343,8 +343,8 @@ def test_one_closed_connection_leaves_the_other_alone() -> None:
 def test_its_streams_tell_that_they_are_closed_as_those_of_anyio_do() -> None:
     """A private word of anyio's, and google-adk reads it: to go without would hide from it that a session has ended."""
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as ours:
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as ours:
             theirs = anyio.create_memory_object_stream[Any](1)
             for one in (*ours, *theirs):
                 assert one._closed is False
@@ -355,8 +355,8 @@ def test_its_streams_tell_that_they_are_closed_as_those_of_anyio_do() -> None:
 
 
 def test_nothing_is_delivered_to_a_closed_connection_and_that_is_reported() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call(1))
             await write.send(call(2))
             with pytest.raises(anyio.EndOfStream):
@@ -371,8 +371,8 @@ def test_nothing_is_delivered_to_a_closed_connection_and_that_is_reported() -> N
 def test_a_block_holds_back_what_was_due_before() -> None:
     times: list[float] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call(1))
             await anyio.sleep(1)
             await write.send(call(2))
@@ -388,8 +388,8 @@ def test_a_block_holds_back_what_was_due_before() -> None:
 def test_a_block_ends_also_where_its_end_is_no_round_number(backend: str) -> None:
     times: list[float] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (read, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (read, write):
             await write.send(call())
             await read.receive()
             times.append(clock.now())
@@ -412,8 +412,8 @@ def test_what_the_client_sends_is_recorded_for_what_it_is() -> None:
         None,
     ]
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (_, write):
             for frame in frames:
                 await write.send(Raw(frame))
 
@@ -426,13 +426,13 @@ def test_what_the_client_sends_is_recorded_for_what_it_is() -> None:
 def test_the_frame_budget_ends_sending_for_good_and_says_so_once() -> None:
     spent: list[float] = []
 
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (_, write):
             with anyio.move_on_after(60):
                 for name in range(10):
                     await write.send(call(name))
 
-    wire = played(main, frame_budget=3, on_budget=lambda: spent.append(1.0))
+    wire = played(main, frames=3, listeners=Listeners(on_budget=lambda: spent.append(1.0)))
     assert spent == [1.0]
     assert [e.kind for e in wire.events].count("request") == 4, "the one too many is on record"
     assert [e.kind for e in wire.events].count("deliver") == 3
@@ -443,13 +443,13 @@ def test_the_frame_budget_ends_sending_for_good_and_says_so_once() -> None:
 CALLS = (Call("get_order", {"order_id": "A1"}), Call("get_order", {"order_id": "A2"}))
 
 
-def calls_of(wire: MemoryWire) -> list[Any]:
+def calls_of(wire: Wire) -> list[Any]:
     return [e.call for e in wire.events if e.kind == "request"]
 
 
 def test_a_request_belongs_to_the_call_that_its_context_names() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (_, write):
             CALL.set(1)
             await write.send(call(1, "A1"))
             await write.send(Raw({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}))
@@ -460,8 +460,8 @@ def test_a_request_belongs_to_the_call_that_its_context_names() -> None:
 
 
 def test_a_lost_context_is_made_up_for_by_tool_and_arguments() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (_, write):
             await write.send(call(1, "A2"))
             await write.send(call(2, "A1"))
             await write.send(call(3, "A9"))
@@ -471,8 +471,8 @@ def test_a_lost_context_is_made_up_for_by_tool_and_arguments() -> None:
 
 
 def test_an_agents_calls_are_told_apart_by_tool_and_arguments() -> None:
-    async def main(wire: MemoryWire, clock: VirtualClock) -> None:
-        async with wire.connect() as (_, write):
+    async def main(server: Server, clock: VirtualClock) -> None:
+        async with server.connect() as (_, write):
             for order in ("A1", "A2", "A1"):
                 await write.send(call(order, order))
             await write.send(call(9, "A1", "refund_order"))
