@@ -12,7 +12,7 @@ from fuzzmcp.checks import Violation
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.run import drive
@@ -28,8 +28,8 @@ def case_of(
     calls: Calls | None = None,
     tools: Any = None,
     protocol: str = DEFAULT_VERSION,
-    transport: str = "memory",
-    backend: str = "asyncio",
+    transport: str = DEFAULT_TRANSPORT,
+    backend: str = DEFAULT_BACKEND,
 ) -> Case:
     """A case from what people write.
 
@@ -76,8 +76,8 @@ def run(
     tools: str | Path | Any = None,
     contract: Contract | None = None,
     protocol: str = DEFAULT_VERSION,
-    transport: str = "memory",
-    backend: str = "asyncio",
+    transport: str = DEFAULT_TRANSPORT,
+    backend: str = DEFAULT_BACKEND,
     quiet: bool = False,
 ) -> Run:
     """Drive a client through one script in virtual time and return what happened.

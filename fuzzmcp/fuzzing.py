@@ -18,7 +18,7 @@ from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.core.case import Case, default_calls
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
 from fuzzmcp.harness.run import drive
@@ -35,8 +35,8 @@ def fuzz(
     contract: Contract | None = None,
     vocabulary: Iterable[str] | None = None,
     protocol: str = DEFAULT_VERSION,
-    transport: str = "memory",
-    backend: str = "asyncio",
+    transport: str = DEFAULT_TRANSPORT,
+    backend: str = DEFAULT_BACKEND,
 ) -> Callable[..., None]:
     """A Hypothesis test that draws cases and fails with the smallest one in which a client breaks a promise.
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift
 from fuzzmcp.core.faults import ANSWERS, EXTRAS, IN_SECONDS, ODD_RESULTS, RANK, RPC_CODES, Fault, why_inapplicable
-from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, METHODS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Action, Value, When, action
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
@@ -61,7 +61,9 @@ class Kind:
         return draw(self.actions) or draw(self.rest)  # type: ignore[arg-type]
 
 
-def checked(protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | None, transport: str = "memory") -> None:
+def checked(
+    protocol: str, methods: Iterable[str], vocabulary: Iterable[str] | None, transport: str = DEFAULT_TRANSPORT
+) -> None:
     """Raise ValueError for a word that nobody knows, or a vocabulary of which nothing applies."""
     methods = tuple(methods)
     _known("protocol version", [protocol], VERSIONS)

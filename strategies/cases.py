@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.catalogue.tools import Catalogue, crm, evolved
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, SHUFFLED_BACKENDS
 from fuzzmcp.core.script import Script
 from fuzzmcp.strategies.interleavings import reordered
 from fuzzmcp.strategies.moments import moments as moments_around
@@ -29,11 +29,11 @@ def cases(
     tools: Catalogue | None = None,
     *,
     protocol: str = DEFAULT_VERSION,
-    transport: str = "memory",
+    transport: str = DEFAULT_TRANSPORT,
     moments: Iterable[float] = (),
     vocabulary: Iterable[str] | None = None,
     methods: Iterable[str] = METHODS,
-    backend: str = "asyncio",
+    backend: str = DEFAULT_BACKEND,
     max_calls: int = 3,
     max_steps: int = 4,
     interleave: bool = True,
@@ -47,7 +47,7 @@ def cases(
     Args:
         tools: The catalogue; None for the bundled one.
         protocol: The version that the fake server speaks.
-        transport: How client and server are joined.
+        transport: How client and server are joined: `memory`, or `stdio`.
         moments: Seconds after a request at which the client does something by itself; delays are drawn around them.
         vocabulary: Names of faults to draw from; None for all that protocol and transport can carry.
         methods: Script methods that steps may stand at.
@@ -106,7 +106,7 @@ def cases(
             script=script,
             changed=changed if announced else None,
             outputs=results(draw, calls[0].tool) if draw(_SELDOM) else {},
-            schedule=draw(_SCHEDULES) if backend == "trio" else 0,
+            schedule=draw(_SCHEDULES) if backend in SHUFFLED_BACKENDS else 0,
         )
 
     return case()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import FOREVER, Action, Script, Step, When
 from fuzzmcp.strategies import _kinds
 from fuzzmcp.strategies._kinds import Kind
@@ -39,7 +39,7 @@ _SHAPE = st.sampled_from(_SHAPES)
 def scripts(
     protocol: str = DEFAULT_VERSION,
     *,
-    transport: str = "memory",
+    transport: str = DEFAULT_TRANSPORT,
     methods: Iterable[str] = METHODS,
     vocabulary: Iterable[str] | None = None,
     max_steps: int = 4,

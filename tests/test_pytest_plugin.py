@@ -336,6 +336,56 @@ async def test_contradiction(fake_server):
 
 
 @pytest.mark.usefixtures("project")
+def test_beside_an_async_fixture_a_real_server_answers_on_both_loops(pytester: pytest.Pytester) -> None:
+    own_tests(
+        """from harness.test_backing_server import shop
+SHOP = shop()
+
+@pytest.fixture
+async def living(anyio_backend_name):
+    yield anyio_backend_name
+
+@pytest.mark.anyio
+@pytest.mark.faults("ok", tools=SHOP)
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_it(living, fake_server):
+    async with connect(fake_server) as call_tool:
+        assert "12.5" in str(await call_tool("price", {"article": "tea"}))
+"""
+    )
+    run(pytester, "tests/test_mine.py", "-W", "error", plugins=("anyio",)).assert_outcomes(passed=2)
+
+
+@pytest.mark.usefixtures("project")
+def test_the_loop_in_a_body_is_found_across_the_tasks_that_it_starts(pytester: pytest.Pytester) -> None:
+    own_tests(
+        """
+async def asks(write, number):
+    params = '{"name": "get_order", "arguments": {"order_id": "A1"}}'
+    await write.send(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}')
+
+async def loops(fake_server):
+    async with fake_server.lines() as (_, write):
+        for number in range(2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(asks, write, number)
+    first, second = fake_server.requests
+    assert (first.site.function, second.site.function) == ("asks", "asks")
+    assert (first.loop, second.loop.function) == (None, "loops")
+
+@pytest.mark.faults("429")
+async def test_on_asyncio(fake_server):
+    await loops(fake_server)
+
+@pytest.mark.faults("429", backend="trio")
+async def test_on_trio(fake_server):
+    await loops(fake_server)
+"""
+    )
+    run(pytester, "tests/test_mine.py").assert_outcomes(passed=2)
+
+
+@pytest.mark.usefixtures("project")
 def test_async_tests_need_no_async_plugin(pytester: pytest.Pytester) -> None:
     own_tests(
         f"""{VIRTUAL}

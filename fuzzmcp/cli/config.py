@@ -10,7 +10,7 @@ import click
 
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.core.config import KEYS, OWN, SHARED, Config, Origin, shown
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.report.escape import harmless
 
 _DEFAULTS: Mapping[str, tuple[Any, str]] = {
@@ -18,8 +18,8 @@ _DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "tools": (None, "a small bundled CRM"),
     "calls": ([], "the first tool with sample arguments"),
     "protocol": (DEFAULT_VERSION, ""),
-    "transport": ("memory", ""),
-    "backend": ("asyncio", ""),
+    "transport": (DEFAULT_TRANSPORT, ""),
+    "backend": (DEFAULT_BACKEND, ""),
     "checks": ([], "all"),
     "skip": ([], "none"),
     "time": (None, "no limit; of a campaign without runs, 10m"),

@@ -19,7 +19,7 @@ from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
@@ -70,8 +70,9 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
     config = configuration() if config is None else config
     parsed = Script.parse(script)
     checks = checks_of(options, config)
-    if options["backend"] == "trio" and importlib.util.find_spec("trio") is None:
-        raise BadOption("--backend", "trio is not installed: pip install 'fuzzmcp[trio]'")
+    backend = options["backend"]
+    if importlib.util.find_spec(backend) is None:
+        raise BadOption("--backend", f"{backend} is not installed: pip install 'fuzzmcp[{backend}]'")
     promised(Contract(), options, config)
     if config.file is not None and str(config.folder) not in sys.path:
         sys.path.insert(0, str(config.folder))  # what it names as MODULE:ATTR lies beside it
@@ -164,7 +165,8 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     That a case has the default protocol goes without saying, but not where the configuration says otherwise.
     """
     words: list[str] = []
-    for name, default in (("protocol", DEFAULT_VERSION), ("transport", "memory"), ("backend", "asyncio")):
+    defaults = {"protocol": DEFAULT_VERSION, "transport": DEFAULT_TRANSPORT, "backend": DEFAULT_BACKEND}
+    for name, default in defaults.items():
         if options[name] == default and getattr(config, name) not in (None, default):
             words += [f"--{name}", default]
     if options["tools"] is not None:

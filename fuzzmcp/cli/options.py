@@ -10,8 +10,16 @@ from click.core import ParameterSource
 
 from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
-from fuzzmcp.core.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.config import OWN, SHARED, Config, ConfigError, find, shown
+from fuzzmcp.core.protocol import (
+    BACKENDS,
+    DEFAULT_BACKEND,
+    DEFAULT_TRANSPORT,
+    DEFAULT_VERSION,
+    HOW_JOINED,
+    TRANSPORTS,
+    VERSIONS,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "fuzzmcp.core.config"
@@ -50,19 +58,18 @@ def shared(command: F) -> F:
         click.option(
             "--transport",
             type=OneOf("transport", TRANSPORTS),
-            default="memory",
+            default=DEFAULT_TRANSPORT,
             show_default=True,
             metavar="NAME",
-            help="How server.connect() joins client and server: memory, or stdio, by the SDK's own stdio client with a "
-            "fake process behind it. A client that starts its server itself is over stdio anyway.",
+            help=f"How server.connect() joins client and server: {HOW_JOINED}.",
         ),
         click.option(
             "--backend",
             type=OneOf("backend", BACKENDS),
-            default="asyncio",
+            default=DEFAULT_BACKEND,
             show_default=True,
             metavar="NAME",
-            help="asyncio or trio.",
+            help=f"{' or '.join(BACKENDS)}.",
         ),
         click.option(
             "--check",

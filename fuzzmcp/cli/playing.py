@@ -108,8 +108,8 @@ def _of_function(client: str, function: Any, options: Mapping[str, Any]) -> Play
             "--max-requests", f"{client} is a function of an Upstream: it has no tools; name a number alone"
         )
     backend = options["backend"]
-    if backend == "trio" and importlib.util.find_spec("trio") is None:
-        raise BadOption("--backend", "trio is not installed: pip install 'fuzzmcp[trio]'")
+    if importlib.util.find_spec(backend) is None:
+        raise BadOption("--backend", f"{backend} is not installed: pip install 'fuzzmcp[{backend}]'")
 
     def driven(script: Script) -> Happened:
         from fuzzmcp.harness.guards import prints

@@ -11,11 +11,10 @@ from typing import Any
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm
 from fuzzmcp.core.drift import canonical_json
 from fuzzmcp.core.faults import why_inapplicable
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 
-BACKENDS = ("asyncio", "trio")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DECODER = json.JSONDecoder()
 
@@ -156,8 +155,8 @@ class Case:
     changed: Catalogue | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     protocol: str = DEFAULT_VERSION
-    transport: str = "memory"
-    backend: str = "asyncio"
+    transport: str = DEFAULT_TRANSPORT
+    backend: str = DEFAULT_BACKEND
     schedule: int = 0
 
     def __post_init__(self) -> None:
@@ -179,9 +178,9 @@ class Case:
             words.append(f"tools=<{', '.join(tool.name for tool in self.tools)}>")
         if self.protocol != DEFAULT_VERSION:
             words.append(f"protocol={self.protocol!r}")
-        if self.transport != "memory":
+        if self.transport != DEFAULT_TRANSPORT:
             words.append(f"transport={self.transport!r}")
-        if self.backend != "asyncio":
+        if self.backend != DEFAULT_BACKEND:
             words.append(f"backend={self.backend!r}")
         more = [f"{name}={value!r}" for name in ("outputs", "schedule") if (value := getattr(self, name))]
         plain = f"case_of({', '.join(words)})"

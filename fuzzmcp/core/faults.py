@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import (
+    DEFAULT_TRANSPORT,
+    HANDSHAKE_VERSIONS,
+    METHODS,
+    TRANSPORTS,
+    VERSIONS,
+    transports_carrying,
+)
 
 Role = Literal["answer", "extra"]
 
@@ -55,7 +62,7 @@ class Fault:
 
 _EVERY = tuple(METHODS)
 _SINCE_OUTPUT_SCHEMA = VERSIONS[2:]
-_BYTES = ("stdio",)
+_BYTES = transports_carrying("bytes")
 
 
 def _answer(name: str, summary: str, detail: str, traits: str = "", **more: object) -> Fault:
@@ -413,7 +420,7 @@ BY_NAME: dict[str, Fault] = ANSWERS | EXTRAS
 RANK: dict[str, int] = {fault.name: rank for rank, fault in enumerate(FAULTS)}
 
 
-def why_inapplicable(name: str, method: str, version: str, transport: str = "memory") -> str | None:
+def why_inapplicable(name: str, method: str, version: str, transport: str = DEFAULT_TRANSPORT) -> str | None:
     """Why fault `name` cannot stand in a step of script method `method`, or None when it can.
 
     Args:

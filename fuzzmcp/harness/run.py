@@ -87,7 +87,7 @@ class _Session:
             watchdog=limits.stall,
         )
         self.clock, self.stacks, self.fake, self.wire = stage.clock, stage.stacks, stage.fake, stage.wire
-        self.ours, self.loop = stage.ours, stage.loop
+        self.ours, self.backend = stage.ours, stage.backend
         self.phase: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
         self.started: dict[int, float] = {}
@@ -154,7 +154,7 @@ class _Session:
         self.stage.begin()
         if self.below is not None:
             self.below.join(self.stacks, self.limits.frames, self.budget_spent)
-        async with self.loop.tasks() as self.tasks:
+        async with self.backend.tasks() as self.tasks:
             with self.ours:  # here, for a nursery would wrap it
                 await self.whole_session()
 
@@ -187,7 +187,7 @@ class _Session:
         try:
             await self.connect_and_call()
         except BaseException as error:
-            ours = self.loop.cancelled_from_outside(error)
+            ours = self.backend.cancelled_from_outside(error)
             if not self.stopped and not ours and _SESSION not in self.given_up:
                 self.connect_error = error
                 self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -296,7 +296,7 @@ class _Session:
         if error is None:
             return Outcome(number, "returned", began, now, value=value)
         over = self.phase == "closed"  # the session has ended, and so we have ended the calls that were still waiting
-        if (over or number in self.cancelled) and self.loop.is_cancellation(error):
+        if (over or number in self.cancelled) and self.backend.is_cancellation(error):
             return Outcome(number, "cancelled", began, now)
         places = [
             f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}"

@@ -15,7 +15,7 @@ from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.stacks import STACKS, Stacks
 from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.harness.server import FakeServer
-from fuzzmcp.harness.tasks import LOOPS
+from fuzzmcp.harness.tasks import BACKEND_TABLE
 from fuzzmcp.harness.transports.server import Server
 from fuzzmcp.harness.transports.wire import Wire
 
@@ -124,8 +124,8 @@ class Stage(ObservedClock):
             case.backend, case, own_files=own_files, listeners=heard, seed=case.schedule, watchdog=watchdog
         )
         self.backing = backing
-        self.loop = LOOPS[case.backend]
-        self.waits = self.loop.waits
+        self.backend = BACKEND_TABLE[case.backend]
+        self.waits = self.backend.waits
         self.fake = FakeServer(case)
         self.wire = Wire(
             self.fake,

@@ -32,8 +32,8 @@ class Waits(NamedTuple):
 ANY_LOOP = Waits(anyio.Event, anyio.lowlevel.checkpoint)
 
 
-class Loop(Protocol):
-    """One of the loops that a run can be on."""
+class Backend(Protocol):
+    """One of the event loops that a run can be on."""
 
     @property
     def waits(self) -> Waits:
@@ -49,7 +49,7 @@ class Loop(Protocol):
         """Whether it is the cancellation of a scope around the code that it leaves."""
 
 
-class AsyncioLoop:
+class AsyncioBackend:
     """Tasks are cancelled as callers do it, with `Task.cancel`."""
 
     waits = Waits(asyncio.Event, partial(asyncio.sleep, 0))
@@ -64,7 +64,7 @@ class AsyncioLoop:
         return False  # anybody can raise it
 
 
-class TrioLoop:
+class TrioBackend:
     """Tasks are cancelled by a scope around each."""
 
     @property
@@ -89,8 +89,8 @@ class TrioLoop:
         return self.is_cancellation(error)  # no other scope lets it through
 
 
-LOOPS: dict[str, Loop] = {"asyncio": AsyncioLoop(), "trio": TrioLoop()}
-"""By the name of a backend."""
+BACKEND_TABLE: dict[str, Backend] = {"asyncio": AsyncioBackend(), "trio": TrioBackend()}
+"""One row for each of `fuzzmcp.core.protocol.BACKENDS`."""
 
 
 class AsyncioTasks:

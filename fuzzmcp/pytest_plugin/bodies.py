@@ -107,13 +107,18 @@ def in_virtual_time(item: Any, server: ScriptedServer) -> Iterator[None]:
     @functools.wraps(body, updated=())
     def virtual(**arguments: Any) -> Any:
         __tracebackhide__ = True
-        running = server.body = Body(server, backend)
-        try:
-            _outside_of_trio(lambda: running.run(lambda: body(**arguments)))
-        finally:
-            server.runs.append(running.record())
-            server.body = None
-            running.dissolve()
+
+        def play() -> None:
+            __tracebackhide__ = True
+            running = server.body = Body(server, backend)
+            try:
+                running.run(lambda: body(**arguments))
+            finally:
+                server.runs.append(running.record())
+                server.body = None
+                running.dissolve()
+
+        _outside_of_trio(play)
         return _nothing() if hosted else None
 
     item.obj = virtual

@@ -158,13 +158,13 @@ class _Client:
         from fuzzmcp.cli.job import job_of
         from fuzzmcp.core.case import CaseError
         from fuzzmcp.core.catalogue.tools import ToolsError
-        from fuzzmcp.core.protocol import DEFAULT_VERSION
+        from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
         from fuzzmcp.harness.target import TargetError
 
         options = {
             "check": (), "skip": (), "call": (), "tools": None, "deadline": None, "max_requests": None, "accept": (),
-            "protocol": self._config.protocol or DEFAULT_VERSION, "transport": self._config.transport or "memory",
-            "backend": "asyncio", "quiet": False,
+            "protocol": self._config.protocol or DEFAULT_VERSION, "backend": DEFAULT_BACKEND,
+            "transport": self._config.transport or DEFAULT_TRANSPORT, "quiet": False,
         }  # fmt: skip
         try:
             return job_of(self._config.spelled("client"), "", options, self._config)

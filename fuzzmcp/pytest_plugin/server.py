@@ -13,7 +13,7 @@ from fuzzmcp.core.case import Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
@@ -169,8 +169,8 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
             calls=options.get("calls") or config.calls or None,
             tools=tools,
             protocol=options.get("protocol") or config.protocol or DEFAULT_VERSION,
-            transport=options.get("transport") or config.transport or "memory",
-            backend=options.get("backend") or config.backend or "asyncio",
+            transport=options.get("transport") or config.transport or DEFAULT_TRANSPORT,
+            backend=options.get("backend") or config.backend or DEFAULT_BACKEND,
         )
     except ScriptError as error:
         text = harmless(error.text)

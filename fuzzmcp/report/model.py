@@ -13,7 +13,7 @@ from fuzzmcp.core.case import Case, default_calls
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.package import version
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
 from fuzzmcp.report.escape import one_line
@@ -335,9 +335,9 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
         words += [word for call in case.calls for word in ("--call", str(call))]
     if case.protocol != DEFAULT_VERSION:
         words += ["--protocol", case.protocol]
-    if case.transport != "memory":
+    if case.transport != DEFAULT_TRANSPORT:
         words += ["--transport", case.transport]
-    if case.backend != "asyncio":
+    if case.backend != DEFAULT_BACKEND:
         words += ["--backend", case.backend]
     if case.schedule:
         words += ["--schedule", str(case.schedule)]

@@ -12,7 +12,7 @@ from hypothesis.database import ExampleDatabase
 
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.search import Budget, Search
@@ -198,7 +198,7 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     """
     from fuzzmcp.examples.zoo.retries import RetriesSpendCap
 
-    case = replace(base, protocol=DEFAULT_VERSION, transport="memory")
+    case = replace(base, protocol=DEFAULT_VERSION, transport=DEFAULT_TRANSPORT)
     target, contract = target_of(RetriesSpendCap), Contract()
     search = Search(
         target,

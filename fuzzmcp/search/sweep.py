@@ -10,7 +10,7 @@ from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import candidates
 from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, why_inapplicable
-from fuzzmcp.core.protocol import era_of
+from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, era_of
 from fuzzmcp.core.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.strategies.moments import GAP
@@ -119,7 +119,7 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
         yield Step(hang, (action(name),))
 
 
-def answers(method: str, protocol: str, transport: str = "memory") -> Iterator[Action]:
+def answers(method: str, protocol: str, transport: str = DEFAULT_TRANSPORT) -> Iterator[Action]:
     """Every answer that fits a script method, simplest first, with the values worth trying."""
     for name, fault in ANSWERS.items():
         if name == "ok" or why_inapplicable(name, method, protocol, transport):
@@ -138,7 +138,7 @@ def answers(method: str, protocol: str, transport: str = "memory") -> Iterator[A
             yield action(name, style="json")
 
 
-def extras(method: str, protocol: str, transport: str = "memory") -> Iterator[Action]:
+def extras(method: str, protocol: str, transport: str = DEFAULT_TRANSPORT) -> Iterator[Action]:
     """Every extra that fits a script method, simplest first."""
     for name in EXTRAS:
         if why_inapplicable(name, method, protocol, transport) is None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fuzzmcp.core.protocol import DEFAULT_BACKEND
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Blocking, Outcome
 from fuzzmcp.harness.clock import Deadlock, LoopStalled
@@ -31,7 +32,7 @@ def run(
     *,
     ok: Any = None,
     hints: Hints = "seconds",
-    backend: str = "asyncio",
+    backend: str = DEFAULT_BACKEND,
     budget: int = BUDGET,
 ) -> Happened:
     """Call a function with an upstream, in virtual time, and return what happened: it is the one call of this run.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.faults import why_inapplicable
-from fuzzmcp.core.protocol import METHODS, STATELESS_VERSIONS, era_of
+from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.core.script import OK, PLAIN, Action, Step
 from fuzzmcp.harness.server import answers, pages, split, wire
 from fuzzmcp.harness.server.answers import Asked, Reply
@@ -40,7 +40,7 @@ class _Session:
 
     number: int
     version: str
-    transport: str = "memory"
+    transport: str = DEFAULT_TRANSPORT
     closes: float = math.inf
     subscriptions: dict[Any, bool] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class FakeServer:
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
-    def connect(self, transport: str = "memory") -> int:
+    def connect(self, transport: str = DEFAULT_TRANSPORT) -> int:
         """Open a connection and return its number."""
         self._sessions.append(_Session(len(self._sessions), self.case.protocol, transport))
         return len(self._sessions) - 1

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from fuzzmcp.core.case import default_calls
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.search.corpus import SavedCase
 
 _WIDTH = 88
@@ -104,9 +104,9 @@ class _Module:
             options["tools"] = self.tools(saved)
         if case.protocol != DEFAULT_VERSION:
             options["protocol"] = _quoted(case.protocol)
-        if case.transport != "memory":
+        if case.transport != DEFAULT_TRANSPORT:
             options["transport"] = _quoted(case.transport)
-        if case.backend != "asyncio":
+        if case.backend != DEFAULT_BACKEND:
             options["backend"] = _quoted(case.backend)
         script, lines = _quoted(str(case.script)), []
         more = {name: value for name, value in (("outputs", dict(case.outputs)), ("schedule", case.schedule)) if value}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import BACKENDS, Call, Case, CaseError
+from fuzzmcp.core.case import Call, Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.toml import TomlError, line_of, parsed
@@ -102,8 +102,8 @@ class _Reader:
                 changed=catalogue.evolved(tools) if changes else None,
                 outputs=self.outputs(data.get("outputs", {})),
                 protocol=self.one_of("protocol", data.get("protocol", DEFAULT_VERSION), VERSIONS),
-                transport=self.one_of("transport", data.get("transport", "memory"), TRANSPORTS),
-                backend=self.one_of("backend", data.get("backend", "asyncio"), BACKENDS),
+                transport=self.one_of("transport", data.get("transport", DEFAULT_TRANSPORT), TRANSPORTS),
+                backend=self.one_of("backend", data.get("backend", DEFAULT_BACKEND), BACKENDS),
                 schedule=self.integer("schedule", data.get("schedule", 0)),
             )
         except CaseError as error:

@@ -9,6 +9,7 @@ import tomlkit
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
+from fuzzmcp.core.protocol import DEFAULT_BACKEND
 from fuzzmcp.search.corpus.saved import INTEGERS, VERSION, SavedCase
 
 
@@ -54,7 +55,7 @@ def _document(saved: SavedCase) -> tomlkit.TOMLDocument:
     document.add("faults", tomlkit.item(str(case.script)))
     document.add("protocol", tomlkit.item(case.protocol))
     document.add("transport", tomlkit.item(case.transport))
-    if case.backend != "asyncio":
+    if case.backend != DEFAULT_BACKEND:
         document.add("backend", tomlkit.item(case.backend))
     if case.schedule:
         document.add("schedule", tomlkit.item(case.schedule))
