@@ -65,7 +65,7 @@ def places(tree: ast.AST) -> Iterator[ast.AST]:
                 yield value
             case ast.AnnAssign(value=value) if value is not None:
                 yield value
-            case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[_, default]):
+            case ast.Call(func=ast.Attribute(attr="get" | "pop" | "optional"), args=[_, *_, default]):
                 yield default
             case ast.Assign(value=ast.Constant() | ast.Tuple() as value):
                 yield value
@@ -92,6 +92,7 @@ def test_every_table_is_one(module: str) -> None:
         'transport: str = "memory"',
         'click.option("--transport", default="memory")',
         'data.get("backend", "asyncio")',
+        'data.optional("backend", one_of(BACKENDS), "asyncio")',
         'config.backend or "asyncio"',
         'Case(transport="stdio")',
         'BACKENDS = ("asyncio", "trio")',
