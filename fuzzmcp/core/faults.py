@@ -15,7 +15,7 @@ from fuzzmcp.core.protocol import (
     METHODS,
     TRANSPORTS,
     VERSIONS,
-    transports_carrying,
+    transports_with,
 )
 
 Role = Literal["answer", "extra"]
@@ -62,7 +62,8 @@ class Fault:
 
 _EVERY = tuple(METHODS)
 _SINCE_OUTPUT_SCHEMA = VERSIONS[2:]
-_BYTES = transports_carrying("bytes")
+_BYTES = transports_with("bytes")
+_PROCESS = transports_with("process")
 
 
 def _answer(name: str, summary: str, detail: str, traits: str = "", **more: object) -> Fault:
@@ -265,7 +266,7 @@ _ANSWERS = (
         "silent ambiguous closes",
         takes=Parameter("status", 1),
         methods=_EVERY,
-        transports=_BYTES,
+        transports=_PROCESS,
     ),
     _answer(
         "pages",

@@ -12,8 +12,9 @@ STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
 
-Carried = Literal["messages", "bytes"]
-"""What goes over a transport: faults that break bytes need one that carries them."""
+Offer = Literal["bytes", "process"]
+"""What a fault may need of a transport: bytes that can be broken, where others carry whole messages; a process that can
+exit."""
 
 MEMORY, STDIO = "memory", "stdio"
 
@@ -23,19 +24,19 @@ class Transport:
     """A way in which `server.connect()` joins client and server; `summary` says in help texts how."""
 
     name: str
-    carries: Carried
     summary: str
+    offers: tuple[Offer, ...] = ()
 
 
 TRANSPORT_TABLE = {
     transport.name: transport
     for transport in (
-        Transport(MEMORY, "messages", "by streams of messages"),
+        Transport(MEMORY, "by streams of messages"),
         Transport(
             STDIO,
-            "bytes",
             "by the SDK's own stdio client with a fake process behind it (a client that starts its server itself is "
             "over it anyway)",
+            offers=("bytes", "process"),
         ),
     )
 }
@@ -72,10 +73,10 @@ def era_of(version: str) -> Era:
     return "stateless" if version in STATELESS_VERSIONS else "handshake"
 
 
-def transports_carrying(what: Carried) -> tuple[str, ...]:
-    """The names of the transports that carry bytes, or whole messages.
+def transports_with(offer: Offer) -> tuple[str, ...]:
+    """The names of the transports that have what a fault needs.
 
-    >>> transports_carrying("bytes")
+    >>> transports_with("bytes")
     ('stdio',)
     """
-    return tuple(name for name, transport in TRANSPORT_TABLE.items() if transport.carries == what)
+    return tuple(name for name, transport in TRANSPORT_TABLE.items() if offer in transport.offers)
