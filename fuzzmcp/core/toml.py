@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
 _PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)")
@@ -51,13 +52,15 @@ def parsed(data: bytes) -> tuple[dict[str, Any], str]:
         raise TomlError(f"not TOML: {error}") from None
 
 
-def line_of(text: str, path: Iterable[str]) -> int | None:
+def line_of(text: str, path: Iterable[str | int]) -> int | None:
     """The line on which a key is written, or else the table or the inline table that it stands in; None for no line.
+
+    Of what stands in a list, that is the line of the list.
 
     >>> line_of("[tool.fuzzmcp]\\n\\nruns = 3", ("tool", "fuzzmcp", "runs"))
     3
     """
-    wanted, above = tuple(path), None
+    wanted, above = tuple(takewhile(lambda name: isinstance(name, str), path)), None
     table: tuple[str, ...] = ()
     inside = False  # a text of several lines
     for number, line in enumerate(text.split("\n"), 1):
