@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
@@ -144,27 +144,23 @@ class Node:
 
     def items(self, expected: str = "", most: float = math.inf) -> tuple[Node, ...]:
         """The elements of a list."""
-        if not isinstance(self.value, (list, tuple)):
-            self.wrong(expected or self.source.array)
-        if len(self.value) > most:
-            self.refuse(f"expected at most {most} elements, found {len(self.value)}")
-        return tuple(Node(value, self.source, (*self.path, i)) for i, value in enumerate(self.value))
+        values = self._is((list, tuple), expected or self.source.array)
+        if len(values) > most:
+            self.refuse(f"expected at most {most} elements, found {len(values)}")
+        return tuple(Node(value, self.source, (*self.path, i)) for i, value in enumerate(values))
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
     def table(self, expected: str = "") -> dict[str, Any]:
         """The members of a table as they are; `expected` is what else to call it in the message."""
-        if not isinstance(self.value, dict):
-            self.wrong(expected or self.source.table)
-        return self.value
+        return self._is(dict, expected or self.source.table)  # type: ignore[no-any-return]
 
     def text(self, most: float = math.inf) -> str:
         """A text of at most `most` characters."""
-        if not isinstance(self.value, str):
-            self.wrong(self.source.text)
-        if len(self.value) > most:
-            self.refuse(f"expected at most {most:,} characters, found {len(self.value):,}")
-        return self.value
+        text: str = self._is(str, self.source.text)
+        if len(text) > most:
+            self.refuse(f"expected at most {most:,} characters, found {len(text):,}")
+        return text
 
     def texts(self) -> tuple[str, ...]:
         """The elements of a list of texts."""
@@ -179,23 +175,21 @@ class Node:
 
     def one_of(self, what: str, known: Sequence[str]) -> str:
         """One of the known words; `what` is what to call it in the message."""
-        if not isinstance(self.value, str):
-            self.wrong(f"one of {_listed(known)}")
-        if self.value not in known:
-            self.refuse(f"unknown {what} {self.found}{meant(self.value, known, f'; one of {_listed(known)}')}")
-        return self.value
+        listed = f"one of {', '.join(word or repr(word) for word in known)}"
+        word: str = self._is(str, listed)
+        if word not in known:
+            self.refuse(f"unknown {what} {self.found}{meant(word, known, f'; {listed}')}")
+        return word
 
     def flag(self) -> bool:
         """True or false."""
-        if not isinstance(self.value, bool):
-            self.wrong("true or false")
-        return self.value
+        return self._is(bool, "true or false")  # type: ignore[no-any-return]
 
     def whole(self, least: int = 0, most: int = _HUGE, expected: str = "") -> int:
         """A whole number within these bounds."""
-        if not isinstance(self.value, int) or isinstance(self.value, bool) or not least <= self.value <= most:
-            self.wrong(expected or f"a whole number from {least}")
-        return self.value
+        expected = expected or f"a whole number from {least}"
+        number: int = self._is(int, expected)
+        return number if least <= number <= most else self.wrong(expected)
 
     def version(self, newest: int) -> int:
         """The version of a format, of which `newest` is the last that can be read."""
@@ -206,7 +200,11 @@ class Node:
 
     def number(self, expected: str, least: float, most: float) -> float:
         """A number within these bounds; `expected` is what to call it in the message."""
-        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool) or not least <= self.value <= most:
+        number: float = self._is((int, float), expected)
+        return number if least <= number <= most else self.wrong(expected)
+
+    def _is(self, kind: type | tuple[type, ...], expected: str) -> Any:
+        if not isinstance(self.value, kind) or (isinstance(self.value, bool) and kind is not bool):
             self.wrong(expected)
         return self.value
 
@@ -245,7 +243,3 @@ class Node:
                 nodes += node.items()
             else:
                 yield node
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(word or "''" for word in words)
