@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 _PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)")
-_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _HEADER = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
 _ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
@@ -83,4 +83,13 @@ def line_of(text: str, path: Iterable[str | int]) -> int | None:
 
 
 def _names(dotted: str) -> tuple[str, ...]:
-    return tuple(name[1:-1] if name[0] in "\"'" else name for name in re.findall(_NAME, dotted))
+    return tuple(map(_name, re.findall(_NAME, dotted)))
+
+
+def _name(written: str) -> str:
+    if written[0] == '"' and "\\" in written:
+        try:
+            return next(iter(parsed(f"{written} = 0".encode())[0]))
+        except TomlError:  # part of a text of several lines
+            return written
+    return written[1:-1] if written[0] in "\"'" else written

@@ -326,6 +326,14 @@ def test_the_line_of_a_key_is_the_line_that_writes_it(table: dict[str, dict[str,
             assert lines[line - 1].endswith(f"= {number}")
 
 
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "\x1f", "\n", "é.\t", "'"])
+def test_a_key_that_is_written_with_escapes_has_its_line(name: str) -> None:
+    text = tomlkit.dumps({"one": 1, name: 2, "table": {name: {"three": 3}}})
+    lines = text.split("\n")
+    assert [lines[(line_of(text, way) or 0) - 1][-1] for way in ((name,), ("table", name, "three"))] == ["2", "3"]
+    assert line_of('note = """\n"\\q" = 1\n"""\nruns = 1', ("runs",)) == 4
+
+
 def test_a_line_inside_a_long_text_is_no_key() -> None:
     text = 'note = """\nruns = 1\n"""\nruns = 2\ninline = {a = 1}\ndotted.b = 2\n'
     assert line_of(text, ("runs",)) == 4
