@@ -119,7 +119,7 @@ def test_a_change_says_what_it_should(before: Any, after: Any) -> None:
             'note = "' + "x" * 10_001 + '"',
             "note: expected at most 10,000 characters, found 10,001",
         ),
-        ('note = "sent again"', '"a\\u001b[2J\\n" = 1', 'case: "a\\x1b[2J\\n": unknown key'),
+        ('note = "sent again"', '"a\\u001b[2J\\n" = 1', 'case: line 8: "a\\x1b[2J\\n": unknown key'),
         (
             'note = "sent again"',
             'backend = "twisted"',
