@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
-from fuzzmcp.checks.interpret import Reading, shows
+from fuzzmcp.checks.interpret import shows
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action
-from fuzzmcp.core.trace import Answer, Event, Outcome
+from fuzzmcp.core.trace import Answer, Event, Outcome, Reading
 
 
 def right_answer(facts: Facts, contract: Contract) -> Verdict:
