@@ -256,7 +256,7 @@ def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
                 yield from (action(name, odd) for odd in ODD_RESULTS)
             elif name == "429":
                 yield action(name, None)
-    if _rank(a) >= RANK["rpc"]:
+    if a.name in ANSWERS and _rank(a) >= RANK["rpc"]:
         yield action("rpc", -32603)
 
 
