@@ -11,11 +11,10 @@ from typing import Any
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm
 from fuzzmcp.core.drift import canonical_json
 from fuzzmcp.core.faults import why_inapplicable
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 
-BACKENDS = ("asyncio", "trio")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DECODER = json.JSONDecoder()
 

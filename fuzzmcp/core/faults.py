@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import (
+    ELICITATION_VERSIONS,
+    HANDSHAKE_VERSIONS,
+    METHODS,
+    STRUCTURED_VERSIONS,
+    TRANSPORTS,
+    VERSIONS,
+)
 
 Role = Literal["answer", "extra"]
 
@@ -54,7 +61,6 @@ class Fault:
 
 
 _EVERY = tuple(METHODS)
-_SINCE_OUTPUT_SCHEMA = VERSIONS[2:]
 _BYTES = ("stdio",)
 
 
@@ -156,21 +162,21 @@ _ANSWERS = (
         "the other case convention and turns the first number into a string.",
         "drift",
         takes=Parameter("drift"),
-        versions=_SINCE_OUTPUT_SCHEMA,
+        versions=STRUCTURED_VERSIONS,
     ),
     _answer(
         "unstructured",
         "success without the promised structured content",
         "The tool has an outputSchema, and the result carries text only.",
         "drift",
-        versions=_SINCE_OUTPUT_SCHEMA,
+        versions=STRUCTURED_VERSIONS,
     ),
     _answer(
         "mismatch",
         "text block and structured content disagree",
         "Both are valid by themselves, but the text block states other values than the structured content.",
         "valid",
-        versions=_SINCE_OUTPUT_SCHEMA,
+        versions=STRUCTURED_VERSIONS,
     ),
     _answer(
         "empty",
@@ -330,7 +336,7 @@ _EXTRAS = (
         "the server asks the user",
         "`elicitation/create`: a client without that capability must answer with an error, not with silence.",
         methods=("list", "call"),
-        versions=("2025-06-18", "2025-11-25"),
+        versions=ELICITATION_VERSIONS,
     ),
     _extra(
         "roots",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift, canonical_json
 from fuzzmcp.core.faults import ANSWERS
+from fuzzmcp.core.protocol import has_structured_content
 from fuzzmcp.core.script import OK, Action
 from fuzzmcp.core.trace import Answer
 from fuzzmcp.harness.server import values, wire
@@ -72,7 +73,7 @@ def why_undeliverable(action: Action, asked: Asked) -> str | None:
         return None
     if tool is None:
         return f"{action}: the request names an unknown tool"
-    structured = tool.output_schema is not None and asked.version >= "2025-06-18"
+    structured = tool.output_schema is not None and has_structured_content(asked.version)
     if not structured and (action.name in ("drift", "unstructured", "mismatch") or action.value == "no_text"):
         return f"{action}: {tool.name} promises no structured content"
     if action.name == "drift":
@@ -158,10 +159,10 @@ def _success(action: Action, asked: Asked) -> Reply:
     if action.name == "ok" and asked.ok_result is not None:
         return _of_real_server(asked)
     kind, content, structured = _content(action, asked)
-    structured = structured if asked.version >= "2025-06-18" else None
+    structured = structured if has_structured_content(asked.version) else None
     text = "\n".join(block["text"] for block in content if block["type"] == "text")
     result = wire.call_result(content, structured, kind == "execution_error", asked.version)
-    promised = asked.tool.output_schema is not None and asked.version >= "2025-06-18"
+    promised = asked.tool.output_schema is not None and has_structured_content(asked.version)
     visible = kind == "success" and promised and _visible(action, asked.tool, structured)
     answer = Answer(
         kind,  # type: ignore[arg-type]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import BACKENDS, Call, Case, CaseError
+from fuzzmcp.core.case import Call, Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script, ScriptError
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.toml import TomlError, line_of, parsed
