@@ -16,12 +16,11 @@ from itertools import groupby
 from types import EllipsisType
 from typing import Literal
 
-from fuzzmcp.core.drift import Drift, canonical_json, text_of
-from fuzzmcp.core.faults import BY_NAME, Fault
+from fuzzmcp.core.drift import canonical_json, text_of
+from fuzzmcp.core.fault_row import Fault, Value, Way, When
+from fuzzmcp.core.faults import BY_NAME, LATE
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS
 
-When = float | Literal["cancel"] | None
-Value = float | int | str | Drift | None
 FOREVER = None
 TEXT_MAX = 100_000
 _METHOD_ORDER = {name: i for i, name in enumerate(METHODS)}
@@ -62,6 +61,21 @@ class Action:
     def fault(self) -> Fault:
         """The row of the vocabulary that this action plays."""
         return BY_NAME[self.name]
+
+    @property
+    def kind(self) -> str:
+        """The name that reports count it under: that of its fault, or `late`."""
+        return LATE if self == _LATE_OK else self.name
+
+    @property
+    def hint(self) -> float | None:
+        """The seconds of the retry-after that it sends, None without one.
+
+        >>> Action("429", 2.0).hint, Action("429").hint, Action("huge", 9).hint
+        (2.0, None, None)
+        """
+        hinted = self.fault.value_kind == "hint" and isinstance(self.value, (int, float))
+        return float(self.value) if hinted else None  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return self.spelling + _when(self.at)
@@ -110,11 +124,11 @@ def action(name: str, value: Value | EllipsisType = ..., *, style: str = "prose"
 
 
 OK = Action("ok")
+_LATE_OK = Action("ok", at="cancel")
 
 
 def _canonical_extra(extra: Action) -> Action:
-    own_moment = extra.name in ("dup", "progress_after")
-    return replace(extra, at=None) if extra.at == 0 and not own_moment else extra
+    return replace(extra, at=None) if extra.at == 0 and extra.fault.place != "behind" else extra
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ class Step:
     count: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.answer.at == 0 or self.answer.name == "hang":
+        if self.answer.at == 0 or (self.answer.at is not None and self.answer.fault.timing == "never"):
             object.__setattr__(self, "answer", replace(self.answer, at=None))
         object.__setattr__(self, "extras", tuple(map(_canonical_extra, self.extras)))
 
@@ -147,8 +161,8 @@ class Step:
     @cached_property
     def _text(self) -> str:
         head, rest = self.answer, list(map(str, self.extras))
-        if head == Action("ok", at="cancel"):
-            parts = ["late", *rest]
+        if head == _LATE_OK:
+            parts = [LATE, *rest]
         elif head == OK and rest:
             parts = rest
         else:
@@ -183,7 +197,7 @@ class Script:
 
     @cached_property
     def _text(self) -> str:
-        return ",".join(map(str, self.steps)) or "ok"
+        return ",".join(map(str, self.steps)) or str(OK)
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -196,6 +210,14 @@ class Script:
         from fuzzmcp.core.script_reader import Reader  # it builds scripts, so it stands above this module
 
         return Reader(text).script()
+
+    def has(self, way: Way) -> bool:
+        """Whether some part of it is played in this way.
+
+        >>> Script.parse("hang,ok+list_changed").has("changes")
+        True
+        """
+        return any(way in action.fault.ways for step in self.steps for action in step.actions)
 
     def of(self, method: str) -> tuple[Step, ...]:
         """The steps of one script method, repeats not unrolled."""

@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator
 
 from fuzzmcp.core.drift import Drift, DriftError, parse_drift
-from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, ODD_RESULTS, Fault
+from fuzzmcp.core.fault_row import Fault, Value, When
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, LATE, ODD_RESULTS
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS, SECONDS_MAX
-from fuzzmcp.core.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
+from fuzzmcp.core.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step
 from fuzzmcp.core.spelling import nearest
 
 _BREAKS = ",+@*:"
@@ -79,13 +80,13 @@ class Reader:
         return int(digits)
 
     def action(self, word: str, start: int, method: str, *, first: bool) -> Action:
-        if first and word == "late":
+        if first and word == LATE:
             self.no_arguments(word)
-            return Action("ok", at="cancel")
+            return Action(OK.name, at="cancel")
         if not word:
             raise self.fail(f"expected a fault, found {self.found()}", start)
         if word not in BY_NAME:
-            raise self.fail(f"unknown fault '{word}'", start, nearest(word, [*BY_NAME, "late"]))
+            raise self.fail(f"unknown fault '{word}'", start, nearest(word, [*BY_NAME, LATE]))
         if word in ANSWERS and not first:
             raise self.fail(f"'{word}' is an answer, and only one answer can stand in a step, in front", start)
         fault = BY_NAME[word]
@@ -100,13 +101,13 @@ class Reader:
         start = self.at
         if self.text.startswith("cancel", start):
             self.at += len("cancel")
-            if fault.name in IN_SECONDS:
+            if fault.timing == "seconds":
                 raise self.fail(f"'{fault.name}' takes seconds behind '@'", start)
             at: When = "cancel"
         else:
             at = self.seconds(self.until(_BREAKS), start)
-        if fault.name == "hang":
-            raise self.fail("'hang' never answers, so it takes no '@'", start)
+        if fault.timing == "never":
+            raise self.fail(f"'{fault.name}' never answers, so it takes no '@'", start)
         return at
 
     def arguments(self, fault: Fault, start: int) -> tuple[Value, str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import get_args
 
 import pytest
 
-from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, RANK, Fault, why_inapplicable
+from fuzzmcp.core.fault_row import Fault, Trait, Way
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, RANK, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS, era_of
 from fuzzmcp.core.script import Script, action
-
-TRAITS = {
-    *("valid", "execution_error", "protocol_error", "transient", "silent", "ambiguous", "broken", "closes", "drift")
-}
 
 rows = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 
@@ -34,7 +32,8 @@ def test_every_row_names_known_methods_versions_and_traits(fault: Fault) -> None
     assert set(fault.versions) <= set(VERSIONS)
     assert fault.transports
     assert set(fault.transports) <= set(TRANSPORTS)
-    assert fault.traits <= TRAITS
+    assert fault.traits <= set(get_args(Trait))
+    assert fault.ways <= set(get_args(Way))
     assert fault.role == ("answer" if fault.name in ANSWERS else "extra")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.core.fault_row import Fault
+from fuzzmcp.core.faults import BY_NAME, FAULTS
 from fuzzmcp.report.escape import counted
 from fuzzmcp.report.html.element import Child, E
 from fuzzmcp.report.model import Report

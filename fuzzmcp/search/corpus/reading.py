@@ -93,7 +93,7 @@ class _Reader:
         self.one_of("version", data.get("version", VERSION), (VERSION,), "written for another fuzzmcp: version")
         script = self.script(data)
         tools, tools_file = self.tools(data.get("tools"), data.get("tool"))
-        changes = any(action.name == "list_changed" for step in script.steps for action in step.actions)
+        changes = script.has("changes")
         try:
             case = Case(
                 calls=self.calls(data.get("calls", [])),
