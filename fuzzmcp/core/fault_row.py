@@ -31,6 +31,9 @@ Trait = Literal[
 ]
 Way = Literal["whole", "structured", "timely", "changes", "blocks", "caller"]
 
+Timing = Literal["any", "seconds", "never"]
+Place = Literal["beside", "behind", "within"]
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -109,8 +112,8 @@ class Fault:
     transports: tuple[str, ...] = TRANSPORTS
     traits: frozenset[Trait] = frozenset()
     ways: frozenset[Way] = frozenset()
-    timing: Literal["any", "seconds", "never"] = "any"
-    place: Literal["beside", "behind", "within"] = "beside"
+    timing: Timing = "any"
+    place: Place = "beside"
     values: tuple[Value, ...] = ()
     swept: tuple[Value, ...] = ()
     simpler: tuple[Value, ...] = ()

@@ -134,22 +134,6 @@ def link_block(version: str) -> Frame:
     return {"type": "resource", "resource": {"uri": "https://example.com/report.txt", "text": "report"}}
 
 
-def server_request(name: str, request_id: str) -> Frame:
-    """The request that the extra `ping`, `sampling`, `elicit` or `roots` sends."""
-    match name:
-        case "sampling":
-            message = {"role": "user", "content": text_block("Summarise the order.")}
-            return request(request_id, "sampling/createMessage", {"messages": [message], "maxTokens": 100})
-        case "elicit":
-            schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
-            params = {"message": "Why is it refunded?", "requestedSchema": schema}
-            return request(request_id, "elicitation/create", params)
-        case "roots":
-            return request(request_id, "roots/list")
-        case _:
-            return request(request_id, "ping")
-
-
 def progress(token: Any, done: int) -> Frame:
     """A progress notification."""
     return notification("notifications/progress", {"progressToken": token, "progress": float(done)})
