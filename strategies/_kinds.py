@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift
 from fuzzmcp.core.fault_row import Fault, When
-from fuzzmcp.core.faults import ANSWERS, EXTRAS, LATE, RANK, why_inapplicable
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, LATE, RANK, RANK_OF_LATE, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import OK, Action, action
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
 
-_RANK = RANK | {LATE: RANK["hang"]}
-"""`late` is drawn right after `hang`: an answer that comes too late is a hang and then something more."""
+_RANK = RANK | {LATE: RANK_OF_LATE}
 
 
 @dataclass(frozen=True)

@@ -503,6 +503,8 @@ BY_NAME: dict[str, Fault] = ANSWERS | EXTRAS
 WORDS: dict[str, Fault] = BY_NAME | {LATE: BY_NAME["ok"]}
 """Every word for a fault that may stand in a script, with the row that explains it."""
 RANK: dict[str, int] = {fault.name: rank for rank, fault in enumerate(FAULTS)}
+RANK_OF_LATE = RANK["hang"]
+"""An answer that comes too late ranks right behind no answer at all: it is a hang and then something more."""
 
 
 def why_inapplicable(name: str, method: str, version: str, transport: str = "memory") -> str | None:

@@ -13,12 +13,11 @@ from typing import Any
 from fuzzmcp.core.case import Call, Case, default_calls
 from fuzzmcp.core.catalogue.tools import evolved
 from fuzzmcp.core.drift import candidates, canonical_drift
-from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RPC_CODES, why_inapplicable
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RANK_OF_LATE, RPC_CODES, why_inapplicable
 from fuzzmcp.core.script import FOREVER, OK, Action, Script, Step, action
 
 _TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
 _ENDLESS = 10_000
-_SILENCE = "hang"
 
 
 def minimize(case: Case, violates: Callable[[Case], bool]) -> tuple[Case, bool]:
@@ -85,7 +84,7 @@ def _order(a: Action) -> tuple[Any, ...]:
 def _rank(a: Action) -> float:
     """Place in the vocabulary; an answer that comes late counts as less simple than none at all."""
     late = a.at is not None and a.name in ANSWERS
-    return RANK[_SILENCE] + 0.5 + RANK[a.name] / 1000 if late else RANK[a.name]
+    return RANK_OF_LATE + 0.5 + RANK[a.name] / 1000 if late else RANK[a.name]
 
 
 def _call_weight(case: Case, call: Call) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.fault_row import Place
-from fuzzmcp.core.faults import why_inapplicable
+from fuzzmcp.core.faults import LATE, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.core.script import OK, PLAIN, Action, Step
 from fuzzmcp.harness.server import answers, extras, pages, wire
@@ -146,7 +146,7 @@ class FakeServer:
     def still_held(self) -> tuple[str, ...]:
         """Parts of the script that waited for a cancellation which never came."""
         return tuple(
-            f"{d.action or 'late'}: the client never cancelled request {held.serial} on the wire"
+            f"{d.action or LATE}: the client never cancelled request {held.serial} on the wire"
             for held in self._held.values()
             for d in held.deliveries
         )
