@@ -33,6 +33,8 @@ METHODS = {
 
 SECONDS_MAX = 1e9
 COUNT_MAX = 10_000
+TEXT_MAX = 100_000
+"""Characters of a script."""
 
 
 def era_of(version: str) -> Era:

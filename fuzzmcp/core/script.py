@@ -12,33 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import groupby, starmap
 from types import EllipsisType
 from typing import Literal
 
 from fuzzmcp.core.drift import canonical_json, text_of
+from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.fault_row import Fault, Value, Way, When
 from fuzzmcp.core.faults import BY_NAME, LATE
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS
+from fuzzmcp.core.script_reader import Reader
 
 FOREVER = None
-TEXT_MAX = 100_000
 _METHOD_ORDER = {name: i for i, name in enumerate(METHODS)}
-
-
-class ScriptError(ValueError):
-    """A script that cannot be read.
-
-    Attributes:
-        text: What was read.
-        position: Where reading stopped, in characters from the start.
-        suggestion: The nearest known word, or None.
-    """
-
-    def __init__(self, message: str, text: str, position: int, suggestion: str | None = None) -> None:
-        hint = f"; did you mean '{suggestion}'?" if suggestion else ""
-        super().__init__(f"script, character {position + 1}: {message}{hint}")
-        self.text, self.position, self.suggestion = text, position, suggestion
 
 
 @dataclass(frozen=True)
@@ -207,9 +193,16 @@ class Script:
         Raises:
             ScriptError: The text is no script; no other exception ever comes out.
         """
-        from fuzzmcp.core.script_reader import Reader  # it builds scripts, so it stands above this module
-
-        return Reader(text).script()
+        steps: list[Step] = []
+        endless: dict[str, Step] = {}
+        for start, method, parts, count in Reader(text).steps():
+            step = _step(starmap(Action, parts), method, count)
+            if method in endless:
+                raise ScriptError(f"'{step}' is never reached behind '{endless[method]}'", text, start)
+            if count is FOREVER:
+                endless[method] = step
+            steps.append(step)
+        return cls(tuple(steps))
 
     def has(self, way: Way) -> bool:
         """Whether some part of it is played in this way.
@@ -236,6 +229,14 @@ class Script:
     def unrolled(self, limit: int = 64) -> tuple[Step, ...]:
         """Single steps: repeats written out, at most `limit` of each step."""
         return tuple(replace(step, count=1) for step in self.steps for _ in range(min(step.count or 1, limit)))
+
+
+def _step(actions: Iterable[Action], method: str, count: int | None) -> Step:
+    """The step that is written as these actions: one of extras alone has the answer `ok`."""
+    head, *extras = actions
+    if head.fault.role == "extra":
+        return Step(OK, (head, *extras), method, count)
+    return Step(head, tuple(extras), method, count)
 
 
 def _canonical(steps: Iterable[Step]) -> Iterator[Step]:

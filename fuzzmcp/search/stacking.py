@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fuzzmcp.core.script import Script, ScriptError, Step
+from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.search.mixes import RUNS, worst_mix

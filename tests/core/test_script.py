@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fuzzmcp.core.drift import TYPES, Edit, canonical_json
 from fuzzmcp.core.fault_row import Fault, Value
 from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, ODD_RESULTS
-from fuzzmcp.core.protocol import COUNT_MAX, METHODS
-from fuzzmcp.core.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, action
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS, TEXT_MAX
+from fuzzmcp.core.script import FOREVER, Action, Script, ScriptError, Step, action
 from fuzzmcp.core.spelling import nearest
 from fuzzmcp.strategies import scripts
 

@@ -15,7 +15,8 @@ from fuzzmcp.core.catalogue.schema_view import Document, case_free, text_of
 from fuzzmcp.core.catalogue.schema_words import MISSING, come_or_gone, shown
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool
 from fuzzmcp.core.drift import Drift, Edit, apply
-from fuzzmcp.core.script import TEXT_MAX, Script, Step, action
+from fuzzmcp.core.protocol import TEXT_MAX
+from fuzzmcp.core.script import Script, Step, action
 
 Json = Any
 Part = Literal["tool", "description", "annotations", "arguments", "output"]

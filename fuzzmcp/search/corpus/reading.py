@@ -13,8 +13,9 @@ from typing import Any
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Call, Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.search.corpus.saved import INTEGERS, VERSION, CaseFileError, SavedCase
