@@ -31,6 +31,9 @@ Trait = Literal[
 ]
 Way = Literal["whole", "structured", "timely", "changes", "blocks", "caller"]
 
+Style = Literal["prose", "json"]
+STYLES: dict[str, Style] = {"json": "json", "prose": "prose"}
+"""How an execution error may be worded."""
 Timing = Literal["any", "seconds", "never"]
 Place = Literal["beside", "behind", "within"]
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, starmap
 from types import EllipsisType
-from typing import Literal
 
 from fuzzmcp.core.drift import canonical_json, text_of
 from fuzzmcp.core.errors import ScriptError
-from fuzzmcp.core.fault_row import Fault, Value, Way, When
+from fuzzmcp.core.fault_row import Fault, Style, Value, Way, When
 from fuzzmcp.core.faults import BY_NAME, LATE
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS
 from fuzzmcp.core.script_reader import Reader
@@ -40,7 +39,7 @@ class Action:
 
     name: str
     value: Value = None
-    style: Literal["prose", "json"] = "prose"
+    style: Style = "prose"
     at: When = None
 
     @property

@@ -6,12 +6,12 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from fuzzmcp.core.cursor import Cursor
 from fuzzmcp.core.drift import Drift, DriftError, parse_drift
 from fuzzmcp.core.errors import ScriptError
-from fuzzmcp.core.fault_row import Fault, Value, When
+from fuzzmcp.core.fault_row import STYLES, Fault, Style, Value, When
 from fuzzmcp.core.faults import ANSWERS, BY_NAME, LATE, ODD_RESULTS, WORDS
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS, SECONDS_MAX, TEXT_MAX
 from fuzzmcp.core.spelling import nearest
@@ -27,17 +27,17 @@ class ActionParts(NamedTuple):
 
     name: str
     value: Value
-    style: Literal["prose", "json"]
+    style: Style
     at: When
 
 
 class StepParts(NamedTuple):
-    """One step as it is written: where it starts, its actions in their order, and its count, None for `*`."""
+    """One step as it is written: where it starts, its actions in their order, and how often, None for `*`."""
 
     start: int
     method: str
     actions: tuple[ActionParts, ...]
-    count: int | None
+    times: int | None
 
 
 class Reader(Cursor):
@@ -123,7 +123,7 @@ class Reader(Cursor):
             raise self.fail(f"'{fault.name}' never answers, so it takes no '@'", start)
         return at
 
-    def arguments(self, fault: Fault, start: int) -> tuple[Value, Literal["prose", "json"]]:
+    def arguments(self, fault: Fault, start: int) -> tuple[Value, Style]:
         takes = fault.takes
         if self.peek() != "(":
             if takes and takes.required:
@@ -131,7 +131,7 @@ class Reader(Cursor):
             return (takes.default if takes else None), "prose"
         self.at += 1
         value: Value = takes.default if takes else None
-        style: Literal["prose", "json"] = "prose"
+        style: Style = "prose"
         given = takes is None
         for begin, end in self.pieces(whole=fault.value_kind == "drift"):
             text, begin = self.trimmed(begin, end)
@@ -145,13 +145,13 @@ class Reader(Cursor):
             raise self.fail(f"'{fault.name}' needs a value: {fault.name}({takes.kind.upper()})", start)
         return value, style
 
-    def style_of(self, fault: Fault, text: str, begin: int) -> Literal["prose", "json"]:
+    def style_of(self, fault: Fault, text: str, begin: int) -> Style:
         if not fault.styled:
             raise self.fail(f"'{fault.name}' has no style", begin)
         word = text.removeprefix("style=")
-        if word == "json" or word == "prose":
-            return word
-        raise self.fail(f"unknown style '{word}'", begin, nearest(word, ["json", "prose"]))
+        if word in STYLES:
+            return STYLES[word]
+        raise self.fail(f"unknown style '{word}'", begin, nearest(word, list(STYLES)))
 
     def value(self, fault: Fault, text: str, begin: int) -> Value:
         match fault.takes.kind if fault.takes else "text":
