@@ -57,6 +57,8 @@ def deciding(tree: ast.AST) -> Iterator[tuple[ast.Constant, list[ast.expr]]]:
                 yield from ((element, []) for element in elements if is_text(element))
             case ast.Subscript(slice=key) if is_text(key):
                 yield key, []
+            case ast.Call(func=ast.Attribute(value=holder, attr="startswith" | "count" | "get" | "index"), args=given):
+                yield from ((text, [holder]) for argument in given for text in constants(argument))
 
 
 def constants(side: ast.expr) -> Iterator[ast.Constant]:
@@ -96,6 +98,8 @@ def test_no_module_decides_by_the_name_of_a_fault_or_a_version(module: str) -> N
         'rank = RANK["hang"]',
         'match action.name:\n    case "close" | "exit":\n        pass',
         'version >= "2025-06-18"',
+        'name.startswith("rpc")',
+        'VALUES.get("huge", ())',
         'answer.name == "ok"',
         '"late" if name == "ok" else name',
     ],

@@ -113,12 +113,19 @@ _LATE_OK = Action("ok", at="cancel")
 
 
 def _canonical_extra(extra: Action) -> Action:
+    if extra.fault.role != "extra":
+        raise ValueError(f"'{extra}' is an answer, no extra")
     return replace(extra, at=None) if extra.at == 0 and extra.fault.place != "behind" else extra
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the fake server does with one request of `method`; `count` requests in a row, or for ever when None."""
+    """What the fake server does with one request of `method`; `count` requests in a row, or for ever when None.
+
+    Raises:
+        ValueError: An answer stands among the extras, where it would be spelled like the answer and do nothing, or an
+            extra in place of the answer.
+    """
 
     answer: Action = OK
     extras: tuple[Action, ...] = ()
@@ -126,6 +133,8 @@ class Step:
     count: int | None = 1
 
     def __post_init__(self) -> None:
+        if self.answer.fault.role != "answer":
+            raise ValueError(f"'{self.answer}' is an extra, no answer")
         if self.answer.at == 0 or (self.answer.at is not None and self.answer.fault.timing == "never"):
             object.__setattr__(self, "answer", replace(self.answer, at=None))
         object.__setattr__(self, "extras", tuple(map(_canonical_extra, self.extras)))

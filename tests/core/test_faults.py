@@ -46,6 +46,16 @@ def test_every_default_is_a_value_that_the_fault_takes(fault: Fault) -> None:
     assert played == action(fault.name)
 
 
+def test_every_trait_and_every_way_is_one_of_some_fault() -> None:
+    assert {trait for fault in FAULTS for trait in fault.traits} == set(get_args(Trait))
+    assert {way for fault in FAULTS for way in fault.ways} == set(get_args(Way))
+
+
+@pytest.mark.parametrize("word", [*get_args(Trait), *get_args(Way)])
+def test_the_row_documents_every_trait_and_every_way(word: str) -> None:
+    assert f"`{word}`" in (Fault.__doc__ or "")
+
+
 def test_names_are_unique() -> None:
     assert len(BY_NAME) == len(FAULTS) == len(ANSWERS) + len(EXTRAS)
 

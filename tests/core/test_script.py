@@ -298,3 +298,9 @@ def test_an_unknown_action_cannot_be_built() -> None:
 
 def test_a_hang_built_with_a_moment_has_none() -> None:
     assert Step(Action("hang", at=3.0)) == Step(Action("hang"))
+
+
+@pytest.mark.parametrize(("answer", "extras"), [("dup", ()), ("ok", ("429",)), ("hang", ("log", "hang"))])
+def test_a_step_takes_answers_and_extras_in_their_places_only(answer: str, extras: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="is an"):
+        Step(action(answer), tuple(map(action, extras)))
