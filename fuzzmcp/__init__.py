@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fuzzmcp.checks import CheckFailed, judge
     from fuzzmcp.core.case import Call, Case
     from fuzzmcp.core.contract import Contract
-    from fuzzmcp.core.script import Script, ScriptError
+    from fuzzmcp.core.errors import ScriptError
+    from fuzzmcp.core.script import Script
     from fuzzmcp.core.trace import Outcome, Run
     from fuzzmcp.fuzzing import fuzz
 
@@ -43,7 +44,7 @@ _HOMES = {
     "Outcome": "core.trace",
     "Run": "core.trace",
     "Script": "core.script",
-    "ScriptError": "core.script",
+    "ScriptError": "core.errors",
     "case_of": "api",
     "check": "api",
     "fuzz": "fuzzing",

@@ -50,7 +50,7 @@ def case_of(
     """
     parsed = script if isinstance(script, Script) else Script.parse(script)
     loaded = catalogue.load(tools)
-    changes = any(action.name == "list_changed" for step in parsed.steps for action in step.actions)
+    changes = parsed.has("changes")
     return Case(
         calls=tuple(map(_call, calls or ())),
         script=parsed,

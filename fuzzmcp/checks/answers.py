@@ -132,7 +132,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
 def _may_be_refused(fault: Action) -> bool:
     """What a client may refuse although it is valid: too much, or a `format` that it asserts, as JSON Schema allows."""
     edits = fault.value if isinstance(fault.value, tuple) else ()
-    return fault.name == "huge" or any(edit.op == "reformat" for edit in edits)
+    return "refusable" in fault.fault.traits or any(edit.op == "reformat" for edit in edits)
 
 
 def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer, contract: Contract) -> str:

@@ -66,7 +66,8 @@ def _mistaken(word: str, context: click.Context) -> None:
 
 
 def _reads(word: str) -> bool:
-    from fuzzmcp.core.script import Script, ScriptError
+    from fuzzmcp.core.errors import ScriptError
+    from fuzzmcp.core.script import Script
 
     try:
         Script.parse(word)

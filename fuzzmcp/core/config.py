@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp.core.protocol import TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, Way, brief, dotted
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
-BACKENDS = ("asyncio", "trio")
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|min|s|m|h|)")
 _SECONDS_MAX = 1e9

@@ -13,8 +13,9 @@ from fuzzmcp.core.case import Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
 from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of

@@ -13,7 +13,6 @@ from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
 from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import OK
 from fuzzmcp.core.trace import Event, Outcome, Run
 
@@ -59,7 +58,7 @@ def kinds_of(case: Case) -> Kinds:
     found = set()
     for step in case.script.steps:
         prefix = "" if step.method == "call" else f"{step.method}:"
-        found |= {prefix + ("late" if a.at == "cancel" and a.name == "ok" else a.name) for a in step.actions if a != OK}
+        found |= {prefix + a.kind for a in step.actions if a != OK}
     return tuple(sorted(found))
 
 
@@ -110,7 +109,7 @@ class Tally:
             self.checks.setdefault(name, Counter())[word] += 1
         for serial, action in run.played:
             self.injected[action.name] += 1
-            if action.name in ANSWERS or action.name == "cancel":
+            if action.fault.role == "answer" or "caller" in action.fault.ways:
                 self.reactions.setdefault(action.name, Counter())[reaction(run, serial, contract)] += 1
         self.unreached += len(run.unreached)
         for reason in run.undelivered:

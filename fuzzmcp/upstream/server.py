@@ -172,7 +172,7 @@ class Upstream:
                 self._obey(step, now)
                 session.sent += 1
         late = answer.at if isinstance(answer.at, (int, float)) else 0.0
-        due = math.inf if answer.name == "hang" else now + late
+        due = math.inf if answer.fault.timing == "never" else now + late
         request = HttpRequest(number, method, url, {name.lower(): value for name, value in headers.items()}, body)
         return _Pending(number, request, answer, due, place, session, site, ours)
 
@@ -219,7 +219,7 @@ class Upstream:
 
     def _obey(self, step: Step, now: float) -> None:
         for extra in step.extras:
-            if extra.name == "block" and answers.why_undeliverable(extra) is None:
+            if "blocks" in extra.fault.ways and answers.why_undeliverable(extra) is None:
                 begin = now + cast(float, extra.at or 0.0)
                 self._blocks.append((begin, begin + cast(float, extra.value)))
 
@@ -239,7 +239,7 @@ class Upstream:
         return min(due, round(limit, 9))
 
     def _reply(self, pending: _Pending) -> Reply:
-        if pending.answer.name == "close":
+        if "closes" in pending.answer.fault.traits:
             raise Closed
         ok, now = self._body(pending.request), pending.place.timeline.now()
         with pending.ours if self._ok is None else contextlib.nullcontext():  # else it may be the body that is no JSON

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import BACKENDS, Call, Case, CaseError
+from fuzzmcp.core.case import Call, Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.script import Script
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, dotted
 
@@ -124,7 +125,7 @@ def _content(path: Path, what: str) -> bytes:
 def _case(top: Node, tools: catalogue.Catalogue) -> Case:
     """The case in a table; its tools come from elsewhere."""
     script = top["faults"].parsed(Script.parse, ScriptError, most=_TEXT_MAX)
-    changes = any(action.name == "list_changed" for step in script.steps for action in step.actions)
+    changes = script.has("changes")
     calls = top.optional("calls", lambda node: node.items(most=_CALLS_MAX), ())
     try:
         return Case(
