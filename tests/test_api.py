@@ -31,10 +31,41 @@ def test_every_public_name_is_there_and_documented() -> None:
         fuzzmcp.nothing  # noqa: B018
 
 
-def test_importing_it_does_not_import_the_sdk_nor_hypothesis() -> None:
-    program = "import sys, fuzzmcp; print(sorted({'mcp', 'hypothesis', 'anyio', 'rich', 'pytest'} & set(sys.modules)))"
+def test_a_name_that_is_none_is_told_by_its_nearest() -> None:
+    with pytest.raises(AttributeError, match=re.escape("no attribute 'chekc'; did you mean 'check'?")):
+        fuzzmcp.chekc  # noqa: B018
+    with pytest.raises(AttributeError, match=re.escape("did you mean 'strategies'?")):
+        fuzzmcp.strategy  # noqa: B018
+    assert not hasattr(fuzzmcp, "annotation")
+
+
+def test_dir_lists_what_is_public_and_nothing_else() -> None:
+    listed = {name for name in dir(fuzzmcp) if not name.startswith("__")}
+    assert listed == {*fuzzmcp.__all__, "clients", "strategies", "upstream"}
+    assert "__version__" in dir(fuzzmcp)
+
+
+LIGHT = "print(sorted({'mcp', 'hypothesis', 'anyio', 'rich', 'pytest'} & set(sys.modules)))"
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        (f"import sys, fuzzmcp; dir(fuzzmcp); {LIGHT}", "[]\n"),
+        ("import fuzzmcp; print(fuzzmcp.strategies.cases.__name__)", "cases\n"),
+        ("import fuzzmcp; print(fuzzmcp.upstream.Upstream.__name__)", "Upstream\n"),
+        ("import fuzzmcp; print(fuzzmcp.clients.__name__)", "fuzzmcp.clients\n"),
+    ],
+    ids=["import", "strategies", "upstream", "clients"],
+)
+def test_importing_it_is_light_and_its_packages_are_imported_when_they_are_used(program: str, printed: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == printed
+
+
+def test_a_traceback_guesses_once() -> None:
+    done = subprocess.run([sys.executable, "-c", "import fuzzmcp; fuzzmcp.chekc"], capture_output=True, text=True)
+    assert done.stderr.lower().count("did you mean") == 1
 
 
 @pytest.mark.parametrize("name", ["api", "observe", "interpret", "target", "trace", "contract", "harness", "faults"])
