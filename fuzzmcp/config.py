@@ -233,6 +233,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    for name in (names := _texts(value)):
+        if not name.isidentifier():
+            raise ValueError(f"expected bare names of exception types, as 'TimeoutError', found {_found(name)}")
+    return names
+
+
 def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"expected a whole number above 0, found {_found(value)}")
@@ -297,8 +304,8 @@ def _found(value: Any) -> str:
 
 
 CONTRACT: Mapping[str, Kind] = {
-    "accept": _texts,
-    "accepts": _texts,
+    "accept": _names,
+    "accepts": _names,
     "deadline": _seconds,
     "max_requests": _count,
     "max_requests_per_tool": _counts,
