@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from fuzzmcp import checks as rules
@@ -17,6 +16,7 @@ from fuzzmcp.harness import drive
 from fuzzmcp.script import Script
 from fuzzmcp.target import target_of
 from fuzzmcp.trace import Run
+from fuzzmcp.transports.front import catalogue_and_server
 
 _DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
@@ -73,7 +73,7 @@ def run(
     script: str | Script | Case = "",
     *,
     calls: Calls | None = None,
-    tools: str | Path | Any = None,
+    tools: Any = None,
     contract: Contract | None = None,
     protocol: str = DEFAULT_VERSION,
     transport: str = "memory",
@@ -105,11 +105,7 @@ def run(
     'raised'
     """
     target, promised = target_of(client), contract or contract_of(client)
-    server = None
-    if tools is not None and not isinstance(tools, (str, Path, list, tuple, dict)):
-        from fuzzmcp.transports.front import Front, catalogue_of
-
-        server, tools = Front(tools), catalogue_of(tools)
+    tools, server = catalogue_and_server(tools)
     if isinstance(script, Case):
         case = script
     else:

@@ -13,7 +13,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzmcp import tools as catalogue
 from fuzzmcp.api import contract_of
 from fuzzmcp.case import Case, default_calls
 from fuzzmcp.checks import CHECKS, Violation, judge, known
@@ -24,7 +23,7 @@ from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import Target, target_of
 from fuzzmcp.trace import Run
-from fuzzmcp.transports.front import Front, catalogue_of
+from fuzzmcp.transports.front import catalogue_and_server
 
 
 def fuzz(
@@ -64,9 +63,7 @@ def fuzz(
     target, promised = target_of(client), contract or contract_of(client)
     names = tuple(CHECKS) if checks is None else known(checks)
     allowed = None if vocabulary is None else tuple(vocabulary)
-    is_server = tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, dict))
-    front = Front(tools) if is_server else None
-    loaded = catalogue_of(tools) if is_server else catalogue.load(tools)
+    loaded, front = catalogue_and_server(tools)
     base = Case(tools=loaded, protocol=protocol, transport=transport, backend=backend)
 
     def drawn(transport: str) -> st.SearchStrategy[Case]:

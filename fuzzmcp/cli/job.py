@@ -27,7 +27,7 @@ from fuzzmcp.spelling import unknown
 from fuzzmcp.target import Target, TargetError, find, load
 from fuzzmcp.tools import ToolsError
 from fuzzmcp.trace import Run
-from fuzzmcp.transports.front import Front, FrontError, catalogue_of
+from fuzzmcp.transports.front import Front, FrontError, catalogue_and_server
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,6 @@ def tools_of(text: str | None) -> tuple[Any, Front | None, str]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             found = find(text, "server or tools file")
-        if isinstance(found, (list, tuple, dict)):
-            return catalogue.load(found), None, text
-        return catalogue_of(found), Front(found), text
+        return (*catalogue_and_server(found), text)
     except (TargetError, FrontError) as error:
         raise BadOption("--tools", str(error), error.__cause__) from None

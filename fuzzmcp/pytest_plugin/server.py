@@ -20,7 +20,7 @@ from fuzzmcp.script import Script, ScriptError
 from fuzzmcp.spelling import meant
 from fuzzmcp.target import target_of
 from fuzzmcp.trace import Event, Run
-from fuzzmcp.transports.front import Front, FrontError, catalogue_of
+from fuzzmcp.transports.front import Front, FrontError, catalogue_and_server
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
@@ -203,6 +203,4 @@ def _tools(tools: Any, config: Config) -> tuple[Any, Front | None]:
     if tools is None or isinstance(tools, str):
         found, front, _ = tools_of(tools)
         return found, front
-    if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
-        return catalogue.load(tools), None
-    return catalogue_of(tools), Front(tools)
+    return catalogue_and_server(tools)
