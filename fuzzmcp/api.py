@@ -75,9 +75,9 @@ def run(
     calls: Calls | None = None,
     tools: Any = None,
     contract: Contract | None = None,
-    protocol: str = DEFAULT_VERSION,
-    transport: str = "memory",
-    backend: str = "asyncio",
+    protocol: str | None = None,
+    transport: str | None = None,
+    backend: str | None = None,
     quiet: bool = False,
 ) -> Run:
     """Drive a client through one script in virtual time and return what happened.
@@ -87,17 +87,20 @@ def run(
     Args:
         client: A client (an `@asynccontextmanager` function of the server that yields `call_tool`) or an agent (an
             async function of the server).
-        script: The value of `FAULTS`, or a whole case.
+        script: The value of `FAULTS`, or a whole case. A case says its calls, catalogue, protocol, transport and
+            backend itself; `dataclasses.replace` changes them.
         calls: What to ask the client for; see `case_of`.
         tools: The catalogue: a JSON file, tool definitions, or a server object, which then also gives the `ok` answers.
+            Beside a whole case only a server object: it gives the `ok` answers, the catalogue stays that of the case.
         contract: What the client promises; its deadline also bounds the run.
-        protocol: The version that the fake server speaks.
+        protocol: The version that the fake server speaks; 2025-11-25 when None.
         transport: How `server.connect()` joins them: `memory`, or `stdio`, through the SDK's own stdio client.
         backend: `asyncio` or `trio`.
         quiet: Swallow what the client prints.
 
     Raises:
         ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
+        TypeError: Something is given beside a whole case that the case says itself.
 
     >>> from contextlib import asynccontextmanager
     >>> from fuzzmcp.examples.sdk_client import connect
@@ -105,12 +108,27 @@ def run(
     'raised'
     """
     target, promised = target_of(client), contract or contract_of(client)
-    tools, server = catalogue_and_server(tools)
+    beside = {"protocol": protocol, "transport": transport, "backend": backend}
+    given = {name: value for name, value in beside.items() if value is not None}
+    loaded, server = catalogue_and_server(tools)
     if isinstance(script, Case):
+        _refuse(given if calls is None else {"calls": calls, **given}, tools is not None and server is None)
         case = script
     else:
-        case = case_of(script, calls=calls, tools=tools, protocol=protocol, transport=transport, backend=backend)
+        case = case_of(script, calls=calls, tools=loaded, **given)
     return drive(case, target, promised.limits, front=server, quiet=quiet)
+
+
+def _refuse(beside: Mapping[str, Any], tools: bool) -> None:
+    """Refuse what is given beside a whole case and would be ignored.
+
+    Raises:
+        TypeError: There is such a thing; the message says what to write instead.
+    """
+    if tools:
+        raise TypeError("tools: a whole case has its own catalogue; beside it stands a server object, or nothing")
+    for name in beside:
+        raise TypeError(f"{name}: a whole case says that itself: change it by dataclasses.replace(case, {name}=…)")
 
 
 def violations(run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None) -> dict[str, Violation]:

@@ -160,6 +160,40 @@ def test_a_whole_case_can_be_run_as_it_is() -> None:
     assert fuzzmcp.run(hasty, case).case is case
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"calls": ["nonsense("]},
+        {"calls": []},
+        {"protocol": "2026-07-28"},
+        {"protocol": "2025-11-25"},
+        {"transport": "memory"},
+        {"backend": "trio"},
+        {"backend": "asyncio"},
+    ],
+    ids=str,
+)
+def test_what_a_whole_case_says_itself_is_refused_beside_it(beside: dict[str, Any]) -> None:
+    (name,) = beside
+    told = f"{name}: a whole case says that itself: change it by dataclasses.replace(case, {name}=…)"
+    for act in (fuzzmcp.run, fuzzmcp.check):
+        with pytest.raises(TypeError, match=re.escape(told)):
+            act(hasty, Case(), **beside)
+
+
+def test_another_catalogue_beside_a_whole_case_is_refused_but_not_a_contract() -> None:
+    with pytest.raises(TypeError, match="tools: a whole case has its own catalogue"):
+        fuzzmcp.run(hasty, Case(), tools=[{"name": "echo", "inputSchema": {"type": "object"}}])
+    fuzzmcp.check(hasty, Case(), contract=Contract(), checks=["spend_cap"], quiet=True)
+
+
+def test_what_stands_beside_a_script_still_counts() -> None:
+    case = fuzzmcp.run(hasty, "429", backend="trio", protocol="2025-06-18", transport="stdio").case
+    assert (case.backend, case.protocol, case.transport) == ("trio", "2025-06-18", "stdio")
+    case = fuzzmcp.run(hasty, "429").case
+    assert (case.backend, case.protocol, case.transport) == ("asyncio", "2025-11-25", "memory")
+
+
 def test_violations_are_those_checks_that_were_broken() -> None:
     found = fuzzmcp.violations(fuzzmcp.run(hasty, "429cap"))
     assert set(found) == {"spend_cap"}

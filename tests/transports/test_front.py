@@ -226,6 +226,15 @@ def test_run_fuzz_and_case_of_take_the_same_tools(tmp_path: Path) -> None:
         few(fuzzmcp.fuzz(connect, tools=tools, checks=["spend_cap"]))()
 
 
+def test_a_server_beside_a_whole_case_answers_for_the_catalogue_of_the_case() -> None:
+    server = shop()
+    case = fuzzmcp.case_of("", calls=CALL, tools=catalogue_of(server)[:1])
+    run = fuzzmcp.run(connect, case, tools=server)
+    assert run.case is case
+    assert result(run)["structuredContent"] == {"price": 12.5}
+    assert server.asked == ["tea"]
+
+
 @pytest.mark.parametrize("tools", [3, b"tools.json", object(), Place, iter([ECHO]), {"echo"}], ids=repr)
 def test_what_is_neither_is_refused_with_what_to_give(tools: Any) -> None:
     for given in (lambda: catalogue_and_server(tools), lambda: fuzzmcp.run(connect, "", tools=tools)):
