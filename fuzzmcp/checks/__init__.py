@@ -15,13 +15,21 @@ from fuzzmcp.trace import Run
 
 
 class CheckFailed(AssertionError):
-    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself."""
+    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself.
+
+    Args:
+        violation: The evidence.
+        told: Makes the whole text where more is to be told than the violation: once somebody reads it.
+    """
 
     check: str = ""
 
-    def __init__(self, violation: Violation) -> None:
+    def __init__(self, violation: Violation, told: Callable[[], str] | None = None) -> None:
         super().__init__(f"{self.check}: {violation.message}")
-        self.violation = violation
+        self.violation, self._told = violation, told
+
+    def __str__(self) -> str:
+        return super().__str__() if self._told is None else self._told()
 
 
 @dataclass(frozen=True)
