@@ -21,7 +21,7 @@ from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.contract import Contract
 from fuzzmcp.harness import drive
 from fuzzmcp.script import Action, Script, Step
-from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
+from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.opening import moments, prove
 from fuzzmcp.search.pending import Pending
@@ -327,7 +327,10 @@ class Search:
             return
         self._aside.setdefault(check, []).append(case)
         finding = self._finding(check, case, minimal)
-        if finding is not None and all(f.name != finding.name for f in self.result.findings):
+        if finding is not None and all(f.bug != finding.bug for f in self.result.findings):
+            taken = {f.name for f in self.result.findings}
+            free = next(free for free in numbered(finding.fingerprint) if f"{check}-{free}" not in taken)
+            finding = replace(finding, fingerprint=free)
             self.result.findings.append(finding)
             self._on_finding(finding)
             self._report()
