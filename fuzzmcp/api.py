@@ -8,7 +8,7 @@ from typing import Any
 
 from fuzzmcp import checks as rules
 from fuzzmcp import tools as catalogue
-from fuzzmcp.case import Call, Case
+from fuzzmcp.case import Call, Case, changed_by
 from fuzzmcp.checks import Violation
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
@@ -50,12 +50,11 @@ def case_of(
     """
     parsed = script if isinstance(script, Script) else Script.parse(script)
     loaded = catalogue.load(tools)
-    changes = any(action.name == "list_changed" for step in parsed.steps for action in step.actions)
     return Case(
         calls=tuple(map(_call, calls or ())),
         script=parsed,
         tools=loaded,
-        changed=catalogue.evolved(loaded) if changes else None,
+        changed=changed_by(parsed, loaded),
         protocol=protocol,
         transport=transport,
         backend=backend,

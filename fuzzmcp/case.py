@@ -13,7 +13,7 @@ from fuzzmcp.fault import DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.faults import why_inapplicable
 from fuzzmcp.script import Script
 from fuzzmcp.spelling import unknown
-from fuzzmcp.tools import Catalogue, Tool, crm
+from fuzzmcp.tools import Catalogue, Tool, crm, evolved
 
 BACKENDS = ("asyncio", "trio")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
@@ -60,14 +60,48 @@ def _name(name: str) -> str:
     return name if _NAME.fullmatch(name) else canonical_json(name)
 
 
-class _Reader:
-    """Reads one call; `at` is the next character."""
+def output_text(tool: str, value: Any) -> str:
+    """A tool's own structured result, as `output_of` reads it.
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    >>> output_text("get_order", {"total": 3})
+    'get_order={"total":3}'
+    """
+    return f"{_name(tool)}={canonical_json(value)}"
+
+
+def output_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a tool's own structured result: its name, and a JSON object.
+
+    Raises:
+        CaseError: The text is none; the message says where.
+
+    >>> output_of('get_order={"total":3}')
+    ('get_order', {'total': 3})
+    """
+    return _Reader(text, "output").output()
+
+
+class _Reader:
+    """Reads one call, or one output; `at` is the next character."""
+
+    def __init__(self, text: str, what: str = "call") -> None:
+        self.text, self.at, self.what = text, 0, what
 
     def fail(self, expected: str) -> CaseError:
-        return CaseError(f"call {self.text!r}, character {self.at + 1}: expected {expected}")
+        return CaseError(f"{self.what} {self.text!r}, character {self.at + 1}: expected {expected}")
+
+    def output(self) -> tuple[str, dict[str, Any]]:
+        tool = self.name("TOOL={JSON}")
+        self.mark("=", "'='")
+        self.blank()
+        start, value = self.at, self.json()
+        self.blank()
+        if self.text[self.at :]:
+            raise self.fail("nothing behind the JSON object")
+        if not isinstance(value, dict):
+            self.at = start
+            raise self.fail("a JSON object")
+        return tool, value
 
     def call(self) -> Call:
         tool, arguments = self.name("TOOL(name=JSON, …)"), {}
@@ -209,6 +243,12 @@ class Case:
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise CaseError(unknown(what, value, known, f": one of {', '.join(known)}"))
+
+
+def changed_by(script: Script, tools: Catalogue) -> Catalogue | None:
+    """The catalogue after the `list_changed` of a script; None for a script without."""
+    changes = any(action.name == "list_changed" for step in script.steps for action in step.actions)
+    return evolved(tools) if changes else None
 
 
 def default_calls(tools: Catalogue, count: int = 1) -> tuple[Call, ...]:

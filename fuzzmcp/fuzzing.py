@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import contract_of
-from fuzzmcp.case import Case, default_calls
+from fuzzmcp.case import Case, changed_by, default_calls
 from fuzzmcp.checks import CHECKS, Violation, judge, known
 from fuzzmcp.contract import Contract
 from fuzzmcp.fault import DEFAULT_VERSION
@@ -68,6 +68,7 @@ def fuzz(
     names = tuple(CHECKS) if checks is None else known(checks)
     allowed = None if vocabulary is None else tuple(vocabulary)
     loaded, front = catalogue_and_server(tools)
+    is_named = tools is None or isinstance(tools, (str, os.PathLike))
     base = Case(tools=loaded, protocol=protocol, transport=transport, backend=backend)
 
     def drawn(transport: str) -> st.SearchStrategy[Case]:
@@ -96,7 +97,8 @@ def fuzz(
         run = driven(case)
         for name, verdict in judge(run, promised, names).items():
             if isinstance(verdict, Violation):
-                raise CHECKS[name].failure(verdict, partial(_text, name, verdict, run, subject))
+                sayable = is_named and case.tools == base.tools and case.changed == changed_by(case.script, case.tools)
+                raise CHECKS[name].failure(verdict, partial(_text, name, verdict, run, subject, sayable))
 
     def fuzzed(*self: Any, case: Case) -> None:  # pytest shows the first line of it
         keeps_its_promises(case)
@@ -155,16 +157,28 @@ def _prove(run: Run) -> None:
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-def _text(check: str, violation: Violation, run: Run, subject: Subject) -> str:
-    """The violation as a finding; made only when somebody looks, for Hypothesis raises many that nobody sees."""
+_UNSAYABLE = "again run this test: no command line can name its tools"
+
+
+def _text(check: str, violation: Violation, run: Run, subject: Subject, sayable: bool) -> str:
+    """The violation as a finding; made only when somebody looks, for Hypothesis raises many that nobody sees.
+
+    Args:
+        check: The check that is violated.
+        violation: The evidence.
+        run: What happened.
+        subject: What was tested.
+        sayable: A command line can say the case.
+    """
     from fuzzmcp.report.console import show_finding
     from fuzzmcp.report.model import violated
     from fuzzmcp.report.terminal import console_for
 
     out = io.StringIO()
     for finding in violated(subject, run, {check: violation}):
-        show_finding(finding, console_for(out))
-    return f"{check}: {violation.message}\n\n{out.getvalue().rstrip()}"
+        show_finding(finding if sayable else dataclasses.replace(finding, replay=()), console_for(out))
+    again = "" if sayable else f"\n{_UNSAYABLE}"
+    return f"{check}: {violation.message}\n\n{out.getvalue().rstrip()}{again}"
 
 
 def _tools_option(tools: Any) -> tuple[str, ...]:

@@ -265,3 +265,16 @@ def test_bytes_of_another_fuzzer_can_be_tried() -> None:
     test: Any = fuzz(counted(runs), checks=["spend_cap"], vocabulary=CAPS)
     test.hypothesis.fuzz_one_input(b"\1" * 200)
     assert len(runs) == 3
+
+
+@pytest.mark.parametrize("file", [True, False])
+def test_a_command_is_printed_where_it_can_name_the_tools(tmp_path: Path, file: bool) -> None:
+    tools: Any = [{"name": "mine", "inputSchema": {"type": "object"}}]
+    if file:
+        (tmp_path / "mine.json").write_text(json.dumps(tools))
+        tools = tmp_path / "mine.json"
+    (failed,) = failures(FEW(fuzz(naive_agent.connect, tools=tools, checks=["spend_cap"], vocabulary=CAPS)))
+    *_, last = str(failed).splitlines()
+    assert last.startswith(
+        "again fuzzmcp replay " if file else "again run this test: no command line can name its tools"
+    )

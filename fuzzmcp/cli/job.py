@@ -86,7 +86,11 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             transport=options["transport"],
             backend=options["backend"],
         )
-    case = replace(case, schedule=options.get("schedule") or 0)
+    outputs = dict(options.get("output") or ())
+    for tool in outputs:
+        if case.tool(tool) is None:
+            raise BadOption("--output", unknown("tool", tool, [known.name for known in case.tools]))
+    case = replace(case, schedule=options.get("schedule") or 0, outputs=outputs)
     for tool in options["max_requests"].tools if options["max_requests"] else ():
         if case.tool(tool) is None:
             raise BadOption("--max-requests", unknown("tool", tool, [known.name for known in case.tools]))
