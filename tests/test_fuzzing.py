@@ -226,12 +226,7 @@ def test_an_explicit_deadline_holds(deadline: Any) -> None:
 
 def test_the_deadline_of_a_profile_holds() -> None:
     settings.register_profile("of the user", DEFAULT, deadline=100, max_examples=2)
-    before = settings.get_current_profile_name()
-    settings.load_profile("of the user")
-    try:
-        slow = fuzz(busy(0.25), checks=["spend_cap"])
-    finally:
-        settings.load_profile(before)
+    slow = settings(settings.get_profile("of the user"))(fuzz(busy(0.25), checks=["spend_cap"]))
     assert all(isinstance(error, DeadlineExceeded) for error in failures(slow))
 
 

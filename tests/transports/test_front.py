@@ -235,7 +235,9 @@ def test_a_server_beside_a_whole_case_answers_for_the_catalogue_of_the_case() ->
     assert server.asked == ["tea"]
 
 
-@pytest.mark.parametrize("tools", [3, b"tools.json", object(), Place, iter([ECHO]), {"echo"}], ids=lambda tools: type(tools).__name__)
+@pytest.mark.parametrize(
+    "tools", [3, b"tools.json", object(), Place, iter([ECHO]), {"echo"}], ids=lambda tools: type(tools).__name__
+)
 def test_what_is_neither_is_refused_with_what_to_give(tools: Any) -> None:
     for given in (lambda: catalogue_and_server(tools), lambda: fuzzmcp.run(connect, "", tools=tools)):
         with pytest.raises(
