@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm
+from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm, evolved
 from fuzzmcp.core.cursor import Cursor
 from fuzzmcp.core.drift import canonical_json
 from fuzzmcp.core.faults import why_inapplicable
@@ -60,13 +60,51 @@ def _name(name: str) -> str:
     return name if _NAME.fullmatch(name) else canonical_json(name)
 
 
+def output_text(tool: str, value: Any) -> str:
+    """A tool's own structured result, as `output_of` reads it.
+
+    >>> output_text("get_order", {"total": 3})
+    'get_order={"total":3}'
+    """
+    return f"{_name(tool)}={canonical_json(value)}"
+
+
+def output_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a tool's own structured result: its name, and a JSON object.
+
+    Raises:
+        CaseError: The text is none; the message says where.
+
+    >>> output_of('get_order={"total":3}')
+    ('get_order', {'total': 3})
+    """
+    return _Reader(text, "output").output()
+
+
 class _Reader(Cursor):
-    """Reads one call."""
+    """Reads one call, or one output."""
 
     space = re.compile(r"\s*")
 
+    def __init__(self, text: str, what: str = "call") -> None:
+        super().__init__(text)
+        self.what = what
+
     def fail(self, expected: str) -> CaseError:
-        return CaseError(f"call {self.text!r}, character {self.at + 1}: expected {expected}")
+        return CaseError(f"{self.what} {self.text!r}, character {self.at + 1}: expected {expected}")
+
+    def output(self) -> tuple[str, dict[str, Any]]:
+        tool = self.name("TOOL={JSON}")
+        self.mark("=", "'='")
+        self.blank()
+        start, value = self.at, self.value()
+        self.blank()
+        if not self.ended:
+            raise self.fail("nothing behind the JSON object")
+        if not isinstance(value, dict):
+            self.at = start
+            raise self.fail("a JSON object")
+        return tool, value
 
     def call(self) -> Call:
         tool, arguments = self.name("TOOL(name=JSON, …)"), {}
@@ -197,6 +235,11 @@ class Case:
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise CaseError(unknown(what, value, known, f": one of {', '.join(known)}"))
+
+
+def changed_by(script: Script, tools: Catalogue) -> Catalogue | None:
+    """The catalogue after the `list_changed` of a script; None for a script without."""
+    return evolved(tools) if script.has("changes") else None
 
 
 def default_calls(tools: Catalogue, count: int = 1) -> tuple[Call, ...]:

@@ -210,6 +210,13 @@ def _texts(node: Node) -> tuple[str, ...]:
     return tuple(map(_text, node.items("a list of texts")))
 
 
+def _names(node: Node) -> tuple[str, ...]:
+    for name in (names := _texts(node)):
+        if not name.isidentifier():
+            node.refuse(f"expected bare names of exception types, as 'TimeoutError', found {brief(name)}")
+    return names
+
+
 def _count(node: Node) -> int:
     return node.whole(1, expected="a whole number above 0")
 
@@ -247,8 +254,8 @@ def _field(name: str) -> str:
 
 
 CONTRACT: Mapping[str, Kind] = {
-    "accept": _texts,
-    "accepts": _texts,
+    "accept": _names,
+    "accepts": _names,
     "deadline": _seconds,
     "max_requests": _count,
     "max_requests_per_tool": _counts,

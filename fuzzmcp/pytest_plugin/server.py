@@ -18,7 +18,7 @@ from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
+from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
@@ -201,6 +201,4 @@ def _tools(tools: Any, config: Config) -> tuple[Any, Front | None]:
     if tools is None or isinstance(tools, str):
         found, front, _ = tools_of(tools)
         return found, front
-    if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
-        return catalogue.load(tools), None
-    return catalogue_of(tools), Front(tools)
+    return catalogue_and_server(tools)

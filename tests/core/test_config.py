@@ -219,6 +219,10 @@ def test_it_is_light_enough_for_every_pytest_run() -> None:
         ("time = true", "time: expected seconds above 0"),
         ("contract = 3", "line 1: contract: expected a table, found 3"),
         ("contract = {deadline = 0}", "line 1: contract.deadline: expected seconds above 0"),
+        (
+            "[contract]\naccept = ['httpx.TimeoutException']",
+            "line 2: contract.accept: expected bare names of exception",
+        ),
         ("[contract]\naccept = ['A']\naccepts = ['B']", "line 3: contract.accepts: given twice, as accept and as"),
         ("client = \nruns = 1", "fuzzmcp.toml, line 1: not TOML: Invalid value at column 10"),
         ("x = " + "[" * 5_000, "fuzzmcp.toml: not TOML: nested too deeply"),

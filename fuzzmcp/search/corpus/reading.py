@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import Call, Case, CaseError
+from fuzzmcp.core.case import Call, Case, CaseError, changed_by
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
@@ -125,14 +125,13 @@ def _content(path: Path, what: str) -> bytes:
 def _case(top: Node, tools: catalogue.Catalogue) -> Case:
     """The case in a table; its tools come from elsewhere."""
     script = top["faults"].parsed(Script.parse, ScriptError, most=_TEXT_MAX)
-    changes = script.has("changes")
     calls = top.optional("calls", lambda node: node.items(most=_CALLS_MAX), ())
     try:
         return Case(
             calls=tuple(map(_call, calls)),
             script=script,
             tools=tools,
-            changed=catalogue.evolved(tools) if changes else None,
+            changed=changed_by(script, tools),
             outputs={name: _object(node) for name, node in top.optional("outputs", Node.members, ())},
             protocol=top.optional("protocol", lambda node: node.one_of("protocol version", VERSIONS), DEFAULT_VERSION),
             transport=top.optional("transport", lambda node: node.one_of("transport", TRANSPORTS), "memory"),
