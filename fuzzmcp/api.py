@@ -17,6 +17,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
+from fuzzmcp.upstream.in_run import below_of
 
 _DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
@@ -114,7 +115,7 @@ def run(
         case = script
     else:
         case = case_of(script, calls=calls, tools=tools, protocol=protocol, transport=transport, backend=backend)
-    return drive(case, target, promised.limits, front=server, quiet=quiet)
+    return drive(case, target, promised.limits, front=server, below=below_of(target), quiet=quiet)
 
 
 def violations(run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None) -> dict[str, Violation]:

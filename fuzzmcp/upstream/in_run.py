@@ -8,6 +8,7 @@ from typing import Any
 
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.observe.stacks import Stacks
+from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.record import Exchange
 from fuzzmcp.upstream.server import Upstream
 from fuzzmcp.upstream.sessions import Session, place_now, register
@@ -41,6 +42,11 @@ class Below:
     def exchanges(self) -> tuple[Exchange, ...]:
         """The HTTP requests of the run, of all upstreams, in order."""
         return tuple(exchange() for exchange in self._session.exchanges)
+
+
+def below_of(target: Target) -> Below | None:
+    """The backend for one run of a target that asks for one, with nothing wrong; None for a target that does not."""
+    return None if target.backend is None else Below(None, beside(target.function))
 
 
 def beside(function: Any) -> Upstream:
