@@ -9,12 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 from fuzzmcp.harness.clock import VirtualClock
-from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
-from fuzzmcp.harness.clock.limits import GRACE
 from fuzzmcp.harness.clock.loop_run import Timeline
 from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_start
 from fuzzmcp.harness.clock.thread_registry import here
 from fuzzmcp.harness.clock.threads import at_work
 from fuzzmcp.harness.observe.stacks import CALL, Stacks

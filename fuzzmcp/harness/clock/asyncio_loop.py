@@ -14,10 +14,9 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, Protocol, TypeVar
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, LoopStalled
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, LoopStalled
 from fuzzmcp.harness.clock.internals import fire, has_asyncgens
-from fuzzmcp.harness.clock.limits import UPTIME
 from fuzzmcp.harness.clock.loop_run import Handle, Timeline
 from fuzzmcp.harness.clock.managed import Worker
 from fuzzmcp.harness.clock.thread_registry import Timed
@@ -76,7 +75,7 @@ class AsyncioRun(Timeline):
             self.crew.wake(self.crew.main)
 
     def hurry(self) -> None:
-        self.last_turn = min(self.last_turn, self.turns + limits.FAIR)
+        self.last_turn = min(self.last_turn, self.turns + base.FAIR)
 
     def begin_drain(self) -> None:
         super().begin_drain()
@@ -153,7 +152,7 @@ class AsyncioRun(Timeline):
             raise Exhausted
         due = self.next_due()
         if due == math.inf:
-            raise Deadlock(f"the loop turned {limits.SPIN} times with no timer set: something polls for ever")
+            raise Deadlock(f"the loop turned {base.SPIN} times with no timer set: something polls for ever")
         self._jump(due)
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
@@ -188,7 +187,7 @@ class AsyncioRun(Timeline):
         if self.crew is not None:
             self.crew.release_due()
         if not self.draining:
-            self.last_turn = self._last_turn = self.turns + limits.SPIN
+            self.last_turn = self._last_turn = self.turns + base.SPIN
 
 
 class Run(Protocol):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fuzzmcp.harness.clock.errors import Exhausted, raise_exhausted
+from fuzzmcp.harness.clock.base import Exhausted, raise_exhausted
 
 # -- threading and queue -----------------------------------------------------------------------------------------------
 

@@ -11,9 +11,8 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, LoopStalled
-from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, LoopStalled
 from fuzzmcp.harness.clock.managed import Member, Worker
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 
@@ -50,7 +49,7 @@ class Timeline(ABC):
         self.blocked: list[Blocked] = []
         self.workers: set[Worker] = set()
         self.turns = 0
-        self.last_turn = limits.SPIN
+        self.last_turn = base.SPIN
         self.waiting = False  # in real time, for a worker
         self.idle = False  # while waiting: but for the workers, nothing could happen any more
         self.draining = False
@@ -125,7 +124,7 @@ class Timeline(ABC):
 
     def begin_drain(self) -> None:
         self.draining = True
-        self.last_turn = self.turns + limits.DRAIN
+        self.last_turn = self.turns + base.DRAIN
 
     def dismiss(self) -> bool:
         """End the threads that wait for something; whether there was any that had not been told before."""
@@ -158,10 +157,10 @@ class Timeline(ABC):
                 self.advance(seconds)
             else:
                 self.crew.pass_time(seconds)
-        if self._slept_count == limits.SLEEPS:
+        if self._slept_count == base.SLEEPS:
             self.blocked.append(Blocked(self.now(), math.inf, where))
-        if self._slept_count >= limits.SLEEPS:
-            raise LoopStalled(f"the loop does not turn: time.sleep was called {limits.SLEEPS} times without awaiting")
+        if self._slept_count >= base.SLEEPS:
+            raise LoopStalled(f"the loop does not turn: time.sleep was called {base.SLEEPS} times without awaiting")
 
     def sleep_in_thread(self, member: Member, seconds: float, frame: FrameType) -> None:
         """time.sleep on another thread; inf is until the run ends."""

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.harness.clock.limits import GRACE
-from fuzzmcp.harness.clock.real import real_lock
+from fuzzmcp.harness.clock.base import GRACE, real_lock
 
 
 @dataclass(eq=False)

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
-from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_loop
 from fuzzmcp.harness.clock.loop_run import Timeline
 from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_monotonic, real_new_event_loop
 from fuzzmcp.harness.clock.thread_registry import here, places
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 
@@ -23,7 +22,7 @@ class OtherRun:
 
     def __init__(self, timeline: Timeline) -> None:
         self._origin = timeline
-        self.turns, self.last_turn = 0, limits.FAIR
+        self.turns, self.last_turn = 0, base.FAIR
         self.draining, self.earliest = False, math.inf
         self._woken = False
         self._sleeper: tuple[Crew, Member] | None = None
@@ -55,7 +54,7 @@ class OtherRun:
     # -- called by the selector ----------------------------------------------------------------------------------------
 
     def out_of_turns(self) -> None:
-        self.last_turn = self.turns + limits.FAIR
+        self.last_turn = self.turns + base.FAIR
         place = places.get(get_ident())
         if place is not None:
             if place.timeline.over:

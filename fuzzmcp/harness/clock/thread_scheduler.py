@@ -22,11 +22,9 @@ from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from fuzzmcp.harness.clock import internals, limits
-from fuzzmcp.harness.clock.errors import LoopStalled, RunOver
-from fuzzmcp.harness.clock.limits import UPTIME
+from fuzzmcp.harness.clock import base, internals
+from fuzzmcp.harness.clock.base import UPTIME, LoopStalled, RunOver, real_lock
 from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_lock
 
 if TYPE_CHECKING:
     from fuzzmcp.harness.clock.loop_run import Timeline
@@ -105,7 +103,7 @@ class Crew:
         else:
             chosen, self.main.resting = self.main, False
         self._turn, chosen.running = chosen, True
-        self.patience = limits.GRACE if self.over else self._timeline.watchdog
+        self.patience = base.GRACE if self.over else self._timeline.watchdog
         chosen.gate.release()
 
     def _awaken(self, member: Member) -> bool:
@@ -146,7 +144,7 @@ class Crew:
         now = self._timeline.monotonic()
         me.yields = me.yields + 1 if now == me.moment else 0
         me.moment = now
-        if me.yields > limits.POLLS:
+        if me.yields > base.POLLS:
             return self._rest(me, due, _never, polling=True)
         with self._lock:
             self._awaken(self.main)
@@ -206,13 +204,13 @@ class Crew:
         timeline, seen, quiet = self._timeline, None, 0
         timeline.waiting = True
         try:
-            while not self.main.gate.acquire(timeout=limits.LOOK):
+            while not self.main.gate.acquire(timeout=base.LOOK):
                 holder = self._turn
                 frame = sys._current_frames().get(holder.ident or 0)
                 look = (holder, id(frame), 0 if frame is None else frame.f_lasti)
                 del frame
                 quiet, seen = (quiet + 1 if look == seen else 0), look
-                stuck = quiet >= limits.LOOKS and holder.ident is not None
+                stuck = quiet >= base.LOOKS and holder.ident is not None
                 if (stuck or self.patience <= 0) and self._take_from(holder):
                     return
         finally:
@@ -292,7 +290,7 @@ class Crew:
         timeline.idle = until == math.inf
         if until > now + _SAME and timeline.held(idle=timeline.idle):
             timeline.waiting = True
-            me.gate.acquire(timeout=limits.LOOK)
+            me.gate.acquire(timeout=base.LOOK)
             timeline.waiting = False
         elif until < math.inf:
             timeline.advance(max(until - now, 0.0))

@@ -9,11 +9,9 @@ from threading import get_ident
 from typing import Any
 
 from fuzzmcp.harness.clock import internals
-from fuzzmcp.harness.clock.errors import RunOver
-from fuzzmcp.harness.clock.limits import GRACE
+from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.loop_run import Timeline
 from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_start
 from fuzzmcp.harness.clock.thread_registry import Place, places
 
 members: dict[threading.Thread, Member] = {}

@@ -12,8 +12,7 @@ import sys
 import time
 from typing import Any
 
-from fuzzmcp.harness.clock.limits import EPOCH
-from fuzzmcp.harness.clock.real import real_monotonic, real_sleep
+from fuzzmcp.harness.clock.base import EPOCH, real_monotonic, real_sleep
 from fuzzmcp.harness.clock.thread_registry import here
 
 _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, time.time_ns

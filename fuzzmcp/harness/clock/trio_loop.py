@@ -13,10 +13,9 @@ from typing import Any, TypeVar, cast
 import trio
 import trio.testing
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, find, raise_exhausted
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, find_error, raise_exhausted
 from fuzzmcp.harness.clock.internals import seeded, throw_into
-from fuzzmcp.harness.clock.limits import UPTIME
 from fuzzmcp.harness.clock.loop_run import Handle, Timeline
 from fuzzmcp.harness.clock.pools import watch_trio_threads
 from fuzzmcp.harness.clock.thread_scheduler import Crew
@@ -96,7 +95,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
             try:
                 return trio.run(self._root, main, clock=self._clock, instruments=[self])
             except BaseException as error:
-                if find(error, Exhausted) is None:
+                if find_error(error, Exhausted) is None:
                     raise
                 if self.fault is None and not self._ended:
                     self.fault = Deadlock("a task does not end, though it was cancelled")
@@ -175,7 +174,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
             self._looked = self.monotonic()
             crew.release_due()
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
-            return self.turns % limits.FAIR == 0 and crew.let_others()
+            return self.turns % base.FAIR == 0 and crew.let_others()
         if crew.let_others():
             return True
         held, was_held = self.held(idle=self.idle), self._clock.autojump_threshold == math.inf
@@ -197,7 +196,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
         statistics = trio.lowlevel.current_statistics()
         if statistics.seconds_to_next_deadline < math.inf:
             if not self.draining:
-                self.last_turn = self.turns + limits.SPIN
+                self.last_turn = self.turns + base.SPIN
             return
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
             return
@@ -219,10 +218,10 @@ class TrioRun(Timeline, trio.abc.Instrument):
             return self._give_up()
         wait = trio.lowlevel.current_statistics().seconds_to_next_deadline
         if wait == math.inf:
-            polls = f"the loop turned {limits.SPIN} times with no timer set: something polls for ever"
+            polls = f"the loop turned {base.SPIN} times with no timer set: something polls for ever"
             return self.fail(Deadlock(polls))
         self._clock.jump(max(wait, 0.0))
-        self.last_turn = self.turns + limits.SPIN
+        self.last_turn = self.turns + base.SPIN
         return None
 
     def _give_up(self) -> None:

@@ -8,7 +8,7 @@ from threading import get_ident
 from typing import Any, TypeVar, cast
 
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun, OnException, OnTask
-from fuzzmcp.harness.clock.errors import LoopStalled, find
+from fuzzmcp.harness.clock.base import LoopStalled, find_error
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
 from fuzzmcp.harness.clock.loop_run import Blocked, Handle, Timeline
 from fuzzmcp.harness.clock.patches import patch, restore
@@ -101,7 +101,7 @@ class VirtualClock:
                 with _virtual_time(timeline):
                     result = drive(main)
             except BaseException as error:
-                verdict = timeline.fault if timeline.fault is not None else find(error, LoopStalled)
+                verdict = timeline.fault if timeline.fault is not None else find_error(error, LoopStalled)
                 if verdict is None or verdict is error:
                     raise
                 raise verdict from error

@@ -16,10 +16,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from fuzzmcp.harness.clock import internals
-from fuzzmcp.harness.clock.errors import RunOver
+from fuzzmcp.harness.clock.base import RunOver, real_join, real_lock, real_pool, real_submit
 from fuzzmcp.harness.clock.loop_run import Timeline
 from fuzzmcp.harness.clock.managed import Member, Worker
-from fuzzmcp.harness.clock.real import real_join, real_lock, real_pool, real_submit
 from fuzzmcp.harness.clock.thread_registry import Place, here
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 from fuzzmcp.harness.clock.threads import inside, members, out_of_place

@@ -8,9 +8,8 @@ import sys
 import threading
 from dataclasses import dataclass
 
-from fuzzmcp.harness.clock.errors import LoopStalled
+from fuzzmcp.harness.clock.base import LoopStalled, real_monotonic, real_sleep, real_start
 from fuzzmcp.harness.clock.loop_run import Blocked, Timeline, where_is
-from fuzzmcp.harness.clock.real import real_monotonic, real_sleep, real_start
 
 _STRIKES = 5
 _POLL = 0.25
