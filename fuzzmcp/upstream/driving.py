@@ -132,7 +132,7 @@ def _run_async(
     clock = VirtualClock(backend, on_task=stacks.task_started)
 
     async def main() -> None:
-        register(place_now().timeline, session)
+        register(place_now().loop_run, session)
         CALL.set(0)
         stacks.call_started()
         if backend == "trio":

@@ -36,7 +36,7 @@ class Below:
             on_spent: Called on the loop's thread when it has sent more.
         """
         self._session.stacks, self._session.budget, self._session.on_spent = stacks, budget, on_spent
-        register(place_now().timeline, self._session)
+        register(place_now().loop_run, self._session)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

@@ -149,7 +149,7 @@ class Upstream:
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
         """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
         place = place_now()
-        session, now = session_of(place.timeline), place.timeline.now()
+        session, now = session_of(place.loop_run), place.loop_run.now()
         call = session.call_now()
         with self._lock:
             operation = session.operation(call, method, url, body)
@@ -180,7 +180,7 @@ class Upstream:
         """
         with _Ending(self, pending):
             if pending.session.spent:
-                pending.session.stop(pending.place.timeline)
+                pending.session.stop(pending.place.loop_run)
                 await waiting.sleep_until(pending.place, math.inf)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
@@ -216,11 +216,11 @@ class Upstream:
                 self._blocks.append((begin, begin + cast(float, extra.value)))
 
     def _limit(self, pending: _Pending, patience: float | None) -> float:
-        return math.inf if patience is None else pending.place.timeline.now() + patience
+        return math.inf if patience is None else pending.place.loop_run.now() + patience
 
     def _moment(self, pending: _Pending, limit: float) -> float | None:
         """Until when to wait before looking again; None when the answer is due."""
-        now, due = pending.place.timeline.now(), pending.due
+        now, due = pending.place.loop_run.now(), pending.due
         for begin, end in sorted(self._blocks):
             due = max(due, end) if begin <= due else due
         due = round(due, 9) if due < math.inf else due
@@ -234,7 +234,7 @@ class Upstream:
         if pending.answer.name == "close":
             raise Closed
         reply = answers.build(
-            pending.answer, pending.number, pending.place.timeline.now(), self._body(pending.request), self._hints
+            pending.answer, pending.number, pending.place.loop_run.now(), self._body(pending.request), self._hints
         )
         self._note(pending, status=reply.status, hint=reply.hint)
         return reply
@@ -250,7 +250,7 @@ class Upstream:
             if session.on_spent is not None:
                 session.on_spent()
             raise LoopStalled(str(BudgetSpent(session.budget or 0)))
-        place.timeline.post(session.stop, place.timeline)
+        place.loop_run.post(session.stop, place.loop_run)
         waiting.block_until(place, math.inf, pending.site)
 
     def _note(self, pending: _Pending, **facts: Any) -> None:
@@ -269,8 +269,8 @@ class _Ending:
         return
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        timeline = self._pending.place.timeline
-        if timeline.over or timeline.draining:
+        loop_run = self._pending.place.loop_run
+        if loop_run.over or loop_run.draining:
             return  # the run ended, not the wait
         failure = "" if kind is None else kind.word if issubclass(kind, Hopeless) else kind.__name__
-        self._upstream._note(self._pending, ended=timeline.now(), failure=failure)
+        self._upstream._note(self._pending, ended=loop_run.now(), failure=failure)

@@ -12,7 +12,7 @@ from typing import Any
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.thread_registry import Place, here
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
@@ -82,10 +82,10 @@ class Session:
         key = None if call is None else ("http", call, operation)
         return self.stacks.take(key, depth + 1, sure=self.sure or CALL.get() is not None)
 
-    def stop(self, timeline: Timeline) -> None:
+    def stop(self, loop_run: LoopRun) -> None:
         """End the run, as its budget is spent; on the loop's thread."""
         if self.on_spent is None:
-            timeline.fail(BudgetSpent(self.budget or 0))
+            loop_run.fail(BudgetSpent(self.budget or 0))
         else:
             self.on_spent()
 
@@ -99,7 +99,7 @@ class Session:
         return self.budget is not None and self.sent > self.budget
 
 
-_SESSIONS: weakref.WeakKeyDictionary[Timeline, weakref.ref[Session]] = weakref.WeakKeyDictionary()
+_SESSIONS: weakref.WeakKeyDictionary[LoopRun, weakref.ref[Session]] = weakref.WeakKeyDictionary()
 """Weak on both sides: a client's frame may know its event loop, and so the run that it belongs to."""
 
 
@@ -115,29 +115,29 @@ def place_now() -> Place:
     return place
 
 
-def register(timeline: Timeline, session: Session) -> None:
+def register(loop_run: LoopRun, session: Session) -> None:
     """Make `session` the one of this run. Whoever drives the run keeps it, and lets go of its frames at the end."""
-    _SESSIONS[timeline] = weakref.ref(session)
+    _SESSIONS[loop_run] = weakref.ref(session)
 
 
-def session_of(timeline: Timeline) -> Session:
+def session_of(loop_run: LoopRun) -> Session:
     """The session of a run. One for which nobody has registered any gets one with its own stacks, until it ends."""
-    reference = _SESSIONS.get(timeline)
+    reference = _SESSIONS.get(loop_run)
     session = None if reference is None else reference()
     if session is None:
         session = Session(STACKS.get() or Stacks())
-        register(timeline, session)
-        if get_ident() == timeline.thread:
-            _keep(timeline, session)
+        register(loop_run, session)
+        if get_ident() == loop_run.main_ident:
+            _keep(loop_run, session)
         else:
-            timeline.post(_keep, timeline, session)
+            loop_run.post(_keep, loop_run, session)
     return session
 
 
-def _keep(timeline: Timeline, session: Session) -> None:
+def _keep(loop_run: LoopRun, session: Session) -> None:
     """Let the loop of the run hold the session, and so its frames: with the loop they go."""
-    if isinstance(timeline, AsyncioRun):
-        timeline.call_at(math.inf, session.end)
+    if isinstance(loop_run, AsyncioRun):
+        loop_run.call_at(math.inf, session.end)
         return
     import trio
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member
 from fuzzmcp.harness.clock.thread_registry import here
 from fuzzmcp.harness.clock.threads import at_work
@@ -45,7 +45,7 @@ def virtual(*, budget: int = BUDGET, stacks: Stacks | None = None) -> Iterator[C
     3600.0
     """
     if here() is not None:
-        yield place_now().timeline.now
+        yield place_now().loop_run.now
         return
     stacks = stacks or Stacks()
     beside = _Beside(Session(stacks, 0, budget))
@@ -73,7 +73,7 @@ class _Beside:
         self._session = session
         self._member: Member | None = None
         self._ready = threading.Event()
-        self._timeline: Timeline | None = None
+        self._loop_run: LoopRun | None = None
         self._done: asyncio.Event | None = None
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._turn, name="fuzzmcp upstream", daemon=True)
@@ -87,16 +87,16 @@ class _Beside:
     @contextlib.contextmanager
     def living(self) -> Iterator[None]:
         """The calling thread lives in the time of the run, and the run ends with the block."""
-        timeline, member, token = self._timeline, self._member, CALL.set(0)
-        assert timeline is not None
+        loop_run, member, token = self._loop_run, self._member, CALL.set(0)
+        assert loop_run is not None
         assert member is not None
         try:
-            with at_work(timeline, member):
+            with at_work(loop_run, member):
                 try:
                     yield
                 finally:
                     if self._done is not None:
-                        timeline.post(self._done.set)
+                        loop_run.post(self._done.set)
         finally:
             CALL.reset(token)
             self._thread.join()
@@ -114,10 +114,10 @@ class _Beside:
             self._ready.set()
 
     async def _main(self) -> None:
-        timeline = place_now().timeline
-        register(timeline, self._session)
-        self._timeline, self._done = timeline, asyncio.Event()
-        self._member = timeline.crewed().hire(GRACE, name=threading.current_thread().name)
+        loop_run = place_now().loop_run
+        register(loop_run, self._session)
+        self._loop_run, self._done = loop_run, asyncio.Event()
+        self._member = loop_run.crewed().hire(GRACE, name=threading.current_thread().name)
         self._ready.set()
         await self._done.wait()
 

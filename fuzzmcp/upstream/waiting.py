@@ -18,7 +18,7 @@ async def sleep_until(place: Place, moment: float) -> None:
     """Let the other tasks go on until virtual second `moment`, which may be infinite."""
     if moment == math.inf:
         await anyio.sleep_forever()
-    await anyio.sleep(max(0.0, moment - place.timeline.now()))
+    await anyio.sleep(max(0.0, moment - place.loop_run.now()))
 
 
 def block_until(place: Place, moment: float, site: Site | None) -> None:
@@ -32,15 +32,15 @@ def block_until(place: Place, moment: float, site: Site | None) -> None:
     Raises:
         LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
     """
-    timeline, seconds = place.timeline, max(0.0, moment - place.timeline.now())
+    loop_run, seconds = place.loop_run, max(0.0, moment - place.loop_run.now())
     frame = _frame_at(site)
     if place.worker is not None:
-        timeline.sleep_in_thread(place.worker, seconds, frame)
+        loop_run.sleep_in_thread(place.worker, seconds, frame)
         return
     if seconds == math.inf:
-        timeline.blocked.append(Blocked(timeline.now(), math.inf, where_is(frame)))
+        loop_run.blocked.append(Blocked(loop_run.now(), math.inf, where_is(frame)))
         raise LoopStalled("the loop does not turn: a blocking request waits for an answer that never comes")
-    timeline.block(seconds, frame)
+    loop_run.block(seconds, frame)
 
 
 def _frame_at(site: Site | None) -> FrameType:

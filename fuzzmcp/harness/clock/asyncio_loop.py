@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, LoopStalled
 from fuzzmcp.harness.clock.internals import fire, has_asyncgens
-from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.loop_run import Handle, LoopRun
 from fuzzmcp.harness.clock.managed import Worker
 from fuzzmcp.harness.clock.thread_registry import Timed
 
@@ -28,7 +28,7 @@ OnException = Callable[[dict[str, Any]], None]
 _CANCELS = 10  # how often a teardown cancels a task that swallows it
 
 
-class AsyncioRun(Timeline):
+class AsyncioRun(LoopRun):
     """One run on a `VirtualLoop`."""
 
     def __init__(
@@ -49,7 +49,7 @@ class AsyncioRun(Timeline):
             self.loop.set_exception_handler(lambda _, context: on_exception(context))
 
     @property
-    def timeline(self) -> Timeline:
+    def loop_run(self) -> LoopRun:
         return self
 
     def monotonic(self) -> float:
@@ -62,7 +62,7 @@ class AsyncioRun(Timeline):
         return self._now
 
     def _move(self, uptime: float) -> None:
-        # As in Timeline.now, but once per move: it is read far more often. Both at once: other threads read them too.
+        # As in LoopRun.now, but once per move: it is read far more often. Both at once: other threads read them too.
         self.uptime, self._now = uptime, round(uptime - UPTIME, 9)
 
     def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
@@ -190,8 +190,8 @@ class AsyncioRun(Timeline):
             self.last_turn = self._last_turn = self.turns + base.SPIN
 
 
-class Run(Protocol):
-    """What a loop needs of the run that it belongs to."""
+class LoopDriver(Protocol):
+    """What a `VirtualLoop` needs of the one that moves its time."""
 
     turns: int
     last_turn: int
@@ -202,7 +202,7 @@ class Run(Protocol):
     @property
     def on_task(self) -> Any: ...
     @property
-    def timeline(self) -> Timeline: ...
+    def loop_run(self) -> LoopRun: ...
     @property
     def uptime(self) -> float: ...
     def woken(self) -> None: ...
@@ -213,7 +213,7 @@ class Run(Protocol):
 class _Selector(selectors.DefaultSelector):
     """The place where an event loop waits: ours does not."""
 
-    run: Run
+    driver: LoopDriver
     registered = 0
 
     def register(self, *args: Any) -> selectors.SelectorKey:
@@ -225,18 +225,18 @@ class _Selector(selectors.DefaultSelector):
         return super().unregister(fileobj)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        run = self.run
-        run.turns = turns = run.turns + 1
-        if turns > run.last_turn:
-            run.out_of_turns()
+        driver = self.driver
+        driver.turns = turns = driver.turns + 1
+        if turns > driver.last_turn:
+            driver.out_of_turns()
         events: list[tuple[selectors.SelectorKey, int]] = []
         if timeout is None or self.registered > 1:  # one is the loop's own pipe, which only ends a wait
             poll = super().select
             events = poll(0)
             if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
-                events = run.stand_still(poll)
-        if run.earliest <= run.uptime:
-            run.loop.release_due()
+                events = driver.stand_still(poll)
+        if driver.earliest <= driver.uptime:
+            driver.loop.release_due()
         return events
 
 
@@ -249,10 +249,10 @@ def _first(timers: list[tuple[float, int, asyncio.TimerHandle]]) -> float:
 class VirtualLoop(Timed, asyncio.SelectorEventLoop):
     """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, driver: LoopDriver) -> None:
         selector = _Selector()
-        selector.run = run
-        self._run = run
+        selector.driver = driver
+        self._driver = driver
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._sequence = itertools.count()
         self._full = 64
@@ -263,7 +263,7 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        return self._run.uptime
+        return self._driver.uptime
 
     def call_at(  # type: ignore[override]  # typeshed's TypeVarTuple needs Python 3.11
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -277,8 +277,8 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
                 heapq.heapify(self._timers)
                 self._full = max(64, 2 * len(self._timers))
             heapq.heappush(self._timers, (when, next(self._sequence), timer))
-            if when < self._run.earliest:
-                self._run.earliest = when
+            if when < self._driver.earliest:
+                self._driver.earliest = when
         else:
             self._endless = [endless for endless in self._endless if not endless.cancelled()]
             self._endless.append(timer)
@@ -288,15 +288,15 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         handle = super().call_soon_threadsafe(callback, *args, context=context)
-        self._run.woken()
+        self._driver.woken()
         return handle
 
     def guard_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
         timer = asyncio.TimerHandle(when, callback, (), self, None)
         heapq.heappush(self._guards, (when, next(self._sequence), timer))
-        if when < self._run.earliest:
-            self._run.earliest = when
+        if when < self._driver.earliest:
+            self._driver.earliest = when
         return timer
 
     def close(self) -> None:
@@ -312,24 +312,24 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         return _first(self._guards)
 
     def release_due(self) -> None:
-        now = self._run.uptime
+        now = self._driver.uptime
         for timers in (self._guards, self._timers):
             while timers and timers[0][0] <= now:
                 timer = heapq.heappop(timers)[2]
                 if not timer.cancelled():
                     self.call_soon(fire, timer)
-        self._run.earliest = min(timers[0][0] if timers else math.inf for timers in (self._guards, self._timers))
+        self._driver.earliest = min(timers[0][0] if timers else math.inf for timers in (self._guards, self._timers))
 
     def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
         # Not a task factory: a client may set one of its own, and that would replace ours.
-        on_task = self._run.on_task
+        on_task = self._driver.on_task
         parent = None if on_task is None else asyncio.current_task(self)
         task = super().create_task(coro, **kwargs)
         if len(self._births) >= self._many:
             self._births = [birth for birth in self._births if birth() is not None]
             self._many = max(64, 2 * len(self._births))
         self._births.append(weakref.ref(task))
-        if on_task is not None and not self._run.draining:
+        if on_task is not None and not self._driver.draining:
             on_task(task, parent)
         return task
 
@@ -344,15 +344,15 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]  # as above
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        timeline = self._run.timeline
+        loop_run = self._driver.loop_run
         if executor is None or isinstance(executor, ThreadPoolExecutor):
             return super().run_in_executor(executor, func, *args)
-        worker = Worker(timeline.watchdog, awaited=True)  # another process
-        timeline.hire(worker)
+        worker = Worker(loop_run.watchdog, awaited=True)  # another process
+        loop_run.hire(worker)
         try:
             future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)
         except BaseException:
-            timeline.delivered(worker)
+            loop_run.delivered(worker)
             raise
-        future.add_done_callback(lambda _: timeline.delivered(worker))
+        future.add_done_callback(lambda _: loop_run.delivered(worker))
         return future

@@ -33,7 +33,7 @@ class Handle(Protocol):
         """Never call it. Too late, or twice, does nothing."""
 
 
-class Timeline(ABC):
+class LoopRun(ABC):
     """What a loop, the replaced functions and the watchdog share about one run.
 
     A run with one thread has no crew. With more, one of them at a time is at work, and only the loop's thread moves the
@@ -45,7 +45,7 @@ class Timeline(ABC):
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None) -> None:
         self.watchdog = watchdog
-        self.thread = get_ident()
+        self.main_ident = get_ident()
         self.blocked: list[Blocked] = []
         self.workers: set[Worker] = set()
         self.turns = 0
@@ -176,7 +176,7 @@ class Timeline(ABC):
 
     def hire(self, worker: Worker) -> None:
         self.workers.add(worker)
-        if get_ident() == self.thread:
+        if get_ident() == self.main_ident:
             self.changed()
 
     def delivered(self, worker: Worker) -> None:

@@ -11,39 +11,39 @@ from typing import Any
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
 from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_loop
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member
 from fuzzmcp.harness.clock.thread_registry import here, places
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 
 
-class OtherRun:
+class ThreadLoopDriver:
     """A loop that some thread runs, in the time of whatever run that thread belongs to."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._origin = timeline
+    def __init__(self, loop_run: LoopRun) -> None:
+        self._origin = loop_run
         self.turns, self.last_turn = 0, base.FAIR
         self.draining, self.earliest = False, math.inf
         self._woken = False
         self._sleeper: tuple[Crew, Member] | None = None
         self.loop = VirtualLoop(self)
-        if timeline.on_exception is not None:
-            tell = timeline.on_exception
+        if loop_run.on_exception is not None:
+            tell = loop_run.on_exception
             self.loop.set_exception_handler(lambda _, context: tell(context))
 
     @property
-    def timeline(self) -> Timeline:
+    def loop_run(self) -> LoopRun:
         place = here()
-        return self._origin if place is None else place.timeline
+        return self._origin if place is None else place.loop_run
 
     @property
     def on_task(self) -> OnTask | None:
-        return self.timeline.on_task
+        return self.loop_run.on_task
 
     @property
     def uptime(self) -> float:
         place = here()
-        return real_monotonic() if place is None else place.timeline.monotonic()
+        return real_monotonic() if place is None else place.loop_run.monotonic()
 
     def woken(self) -> None:
         self._woken = True
@@ -57,18 +57,18 @@ class OtherRun:
         self.last_turn = self.turns + base.FAIR
         place = places.get(get_ident())
         if place is not None:
-            if place.timeline.over:
+            if place.loop_run.over:
                 raise RunOver
-            crew = place.timeline.crewed()
+            crew = place.loop_run.crewed()
             crew.give_way(place.worker or crew.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
         place, due = places.get(get_ident()), self.loop.next_due()
         if place is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
             return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
-        if place.timeline.over:
+        if place.loop_run.over:
             raise RunOver
-        crew = place.timeline.crewed()
+        crew = place.loop_run.crewed()
         me = place.worker or crew.main
         self._sleeper = crew, me
         me.loops += 1
@@ -102,8 +102,8 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     place = here()
     if place is None:
         return real_new_event_loop()
-    run = OtherRun(place.timeline)
-    place.timeline.crewed().loops.append(run)
+    run = ThreadLoopDriver(place.loop_run)
+    place.loop_run.crewed().loops.append(run)
     return run.loop
 
 

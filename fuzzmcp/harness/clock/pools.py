@@ -25,10 +25,10 @@ def watch_trio_threads() -> None:
         place = here()
         if place is None:
             return original(self, fn, deliver, name)
-        timeline, crew = place.timeline, place.timeline.crewed()
-        me = crew.hire(timeline.watchdog, name=name or "")
+        loop_run, crew = place.loop_run, place.loop_run.crewed()
+        me = crew.hire(loop_run.watchdog, name=name or "")
         me.pool = True
-        work = at_work(timeline, me)
+        work = at_work(loop_run, me)
 
         def begin() -> Any:
             work.__enter__()

@@ -6,7 +6,7 @@ from threading import get_ident
 from typing import NamedTuple
 
 from fuzzmcp.harness.clock import internals
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member
 
 
@@ -17,7 +17,7 @@ class Timed:
 class Place(NamedTuple):
     """Where a thread belongs. Without a worker: it is the loop's own."""
 
-    timeline: Timeline
+    loop_run: LoopRun
     worker: Member | None
 
 
@@ -26,7 +26,7 @@ places: dict[int, Place] = {}
 
 def here() -> Place | None:
     place = places.get(get_ident())
-    if place is None or place.timeline.over:
+    if place is None or place.loop_run.over:
         return None
     if place.worker is not None and not isinstance(internals.running_loop(), Timed | None):
         return None  # an event loop that is none of ours: its selector waits in real time

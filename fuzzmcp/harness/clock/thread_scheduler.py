@@ -27,7 +27,7 @@ from fuzzmcp.harness.clock.base import UPTIME, LoopStalled, RunOver, real_lock
 from fuzzmcp.harness.clock.managed import Member
 
 if TYPE_CHECKING:
-    from fuzzmcp.harness.clock.loop_run import Timeline
+    from fuzzmcp.harness.clock.loop_run import LoopRun
 
 _SAME = 1e-9  # moments less than this apart are the same
 
@@ -46,13 +46,13 @@ class Timer:
 class Crew:
     """The threads of one run, the main one among them."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.main = Member(math.inf, name="main", ident=timeline.thread, running=True)
+    def __init__(self, loop_run: LoopRun) -> None:
+        self.main = Member(math.inf, name="main", ident=loop_run.main_ident, running=True)
         self.members: dict[Member, None] = {}  # but for the main one; in the order of hiring
         self.loops: list[Any] = []  # the event loops of other threads
         self.patience = 0.0  # real seconds that the one whose turn it is has left
         self.ending = self.over = False
-        self._timeline = timeline
+        self._loop_run = loop_run
         self._turn = self.main
         self._ready: deque[Member] = deque()
         self._order = itertools.count()
@@ -66,7 +66,7 @@ class Crew:
         member = Member(patience, daemon, name=name)
         with self._lock:
             self.members[member] = None
-            self._timeline.workers.add(member)
+            self._loop_run.workers.add(member)
             self._ready.append(member)
         self._nudge()
         return member
@@ -84,7 +84,7 @@ class Crew:
         with self._lock:
             me.gone, me.running = True, False
             self.members.pop(me, None)
-            self._timeline.workers.discard(me)
+            self._loop_run.workers.discard(me)
             if me in self._ready:
                 self._ready.remove(me)
             for joiner in me.joiners:
@@ -103,7 +103,7 @@ class Crew:
         else:
             chosen, self.main.resting = self.main, False
         self._turn, chosen.running = chosen, True
-        self.patience = base.GRACE if self.over else self._timeline.watchdog
+        self.patience = base.GRACE if self.over else self._loop_run.watchdog
         chosen.gate.release()
 
     def _awaken(self, member: Member) -> bool:
@@ -129,9 +129,9 @@ class Crew:
         """
         if self._turn is self.main:
             if get_ident() == self.main.ident:
-                self._timeline.hurry()
+                self._loop_run.hurry()
             else:
-                self._timeline.post(_nothing)
+                self._loop_run.post(_nothing)
 
     def give_way(self, me: Member, due: float = math.inf) -> None:
         """Let everybody go first who is in the queue; the main thread too.
@@ -141,7 +141,7 @@ class Crew:
         if me is self.main:
             self.let_others()
             return None
-        now = self._timeline.monotonic()
+        now = self._loop_run.monotonic()
         me.yields = me.yields + 1 if now == me.moment else 0
         me.moment = now
         if me.yields > base.POLLS:
@@ -186,7 +186,7 @@ class Crew:
                 return False
             self.main.resting = True
             self._pass_on()
-        self._timeline.idle = False
+        self._loop_run.idle = False
         try:
             self._watch()
         except BaseException:  # Ctrl-C
@@ -194,15 +194,15 @@ class Crew:
                 self._take_turn()
             raise
         if self._ready:
-            self._timeline.hurry()
+            self._loop_run.hurry()
         return True
 
     # -- the main thread's watch over who has the turn -----------------------------------------------------------------
 
     def _watch(self) -> None:
         """Wait for the main thread's turn, and take it from whoever does not rest."""
-        timeline, seen, quiet = self._timeline, None, 0
-        timeline.waiting = True
+        loop_run, seen, quiet = self._loop_run, None, 0
+        loop_run.waiting = True
         try:
             while not self.main.gate.acquire(timeout=base.LOOK):
                 holder = self._turn
@@ -214,7 +214,7 @@ class Crew:
                 if (stuck or self.patience <= 0) and self._take_from(holder):
                     return
         finally:
-            timeline.waiting = False
+            loop_run.waiting = False
 
     def _take_from(self, holder: Member) -> bool:
         """Whether the turn is the main thread's now."""
@@ -258,15 +258,15 @@ class Crew:
     def wait(self, me: Member, done: Callable[[], bool], seconds: float | None, frame: FrameType) -> bool:
         """Rest until `done()`, as asked whenever the member is woken, or for so many virtual seconds."""
         self.return_to(me)
-        timeline = self._timeline
-        began = timeline.monotonic()
+        loop_run = self._loop_run
+        began = loop_run.monotonic()
         due = math.inf if seconds is None else began + seconds
         rest = self._rest_of_main if me is self.main else self._rest
         for_ever = False
         try:
             if seconds is not None and seconds <= 0:
                 self.give_way(me)
-            while not done() and timeline.monotonic() < due - _SAME:
+            while not done() and loop_run.monotonic() < due - _SAME:
                 rest(me, due, done)
             return done()
         except (LoopStalled, RunOver):
@@ -274,7 +274,7 @@ class Crew:
             raise
         finally:
             if me is self.main or internals.others_wait_for(internals.running_loop()):
-                timeline.held_up(began, frame, for_ever=for_ever)
+                loop_run.held_up(began, frame, for_ever=for_ever)
 
     def rest_in_loop(self, me: Member, due: float, done: Callable[[], bool]) -> None:
         """The thread's event loop has nothing to do before `due`, unless it is woken and `done()` then."""
@@ -283,25 +283,25 @@ class Crew:
 
     def _rest_of_main(self, me: Member, due: float, done: Callable[[], bool]) -> None:
         """The main thread is blocked, and cannot do what its loop has to do."""
-        timeline = self._timeline
+        loop_run = self._loop_run
         if self.let_others():
             return
-        now, until = timeline.monotonic(), min(due, self.next_due())
-        timeline.idle = until == math.inf
-        if until > now + _SAME and timeline.held(idle=timeline.idle):
-            timeline.waiting = True
+        now, until = loop_run.monotonic(), min(due, self.next_due())
+        loop_run.idle = until == math.inf
+        if until > now + _SAME and loop_run.held(idle=loop_run.idle):
+            loop_run.waiting = True
             me.gate.acquire(timeout=base.LOOK)
-            timeline.waiting = False
+            loop_run.waiting = False
         elif until < math.inf:
-            timeline.advance(max(until - now, 0.0))
+            loop_run.advance(max(until - now, 0.0))
             self.release_due()
         else:
             raise LoopStalled("the loop does not turn: this waits for something that never comes")
 
     def pass_time(self, seconds: float) -> None:
         """The main thread is blocked for so long, whatever happens."""
-        due = self._timeline.monotonic() + seconds
-        while self._timeline.monotonic() < due - _SAME:
+        due = self._loop_run.monotonic() + seconds
+        while self._loop_run.monotonic() < due - _SAME:
             self._rest_of_main(self.main, due, _never)
 
     # -- time ----------------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class Crew:
         """Call it on the main thread, even if that is blocked. When: as `VirtualClock.call_at` has it."""
         timer = Timer(callback)
         if when < math.inf:
-            due = max(UPTIME + when, self._timeline.monotonic())
+            due = max(UPTIME + when, self._loop_run.monotonic())
             with self._lock:
                 heapq.heappush(self._timers, (due, next(self._order), timer))
         return timer
@@ -325,7 +325,7 @@ class Crew:
 
     def release_due(self) -> None:
         """Time has moved, on the main thread: do what is due, and wake whose time has come."""
-        now = self._timeline.monotonic() + _SAME
+        now = self._loop_run.monotonic() + _SAME
         due: list[Timer] = []
         with self._lock:
             while self._timers and self._timers[0][0] <= now:

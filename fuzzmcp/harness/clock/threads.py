@@ -10,7 +10,7 @@ from typing import Any
 
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member
 from fuzzmcp.harness.clock.thread_registry import Place, places
 
@@ -30,16 +30,16 @@ def out_of_place() -> Iterator[None]:
             places[ident] = place
 
 
-def inside(timeline: Timeline, func: Callable[[], Any]) -> Callable[[], Any]:
+def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
     """`func` as a job on the thread of a pool, whoever has started that."""
 
     def work() -> Any:
         before = places.get(get_ident())
-        if before is not None and before.timeline is timeline:
+        if before is not None and before.loop_run is loop_run:
             return _as_job(before.worker, func)
-        me = timeline.crewed().hire(timeline.watchdog, name=threading.current_thread().name)
+        me = loop_run.crewed().hire(loop_run.watchdog, name=threading.current_thread().name)
         me.pool = True
-        with at_work(timeline, me):
+        with at_work(loop_run, me):
             return func()
 
     return work
@@ -56,12 +56,12 @@ def _as_job(me: Member | None, func: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def at_work(timeline: Timeline, me: Member) -> Iterator[None]:
+def at_work(loop_run: LoopRun, me: Member) -> Iterator[None]:
     """This thread is that member; it begins when it is its turn."""
-    ident, crew = get_ident(), timeline.crewed()
+    ident, crew = get_ident(), loop_run.crewed()
     before = places.get(ident)
     crew.begin(me)
-    places[ident] = Place(timeline, me)
+    places[ident] = Place(loop_run, me)
     try:
         yield
     finally:
@@ -72,25 +72,25 @@ def at_work(timeline: Timeline, me: Member) -> Iterator[None]:
         crew.end(me)
 
 
-def _told(timeline: Timeline, work: Callable[[], Any]) -> None:
+def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
     """What nobody catches is told to whoever drives the run; without him it is printed, as ever."""
     try:
         work()
     except SystemExit:
         raise  # nobody hears of that, and a run that ends is one
     except BaseException as error:
-        if timeline.crewed().ending:
+        if loop_run.crewed().ending:
             return
-        if timeline.on_exception is None:
+        if loop_run.on_exception is None:
             raise
-        timeline.on_exception({"message": "unhandled exception in a thread", "exception": error})
+        loop_run.on_exception({"message": "unhandled exception in a thread", "exception": error})
 
 
 def _start(thread: threading.Thread) -> None:
     place = places.get(get_ident())
-    if place is None or place.timeline.over:
+    if place is None or place.loop_run.over:
         return real_start(thread)
-    timeline, crew = place.timeline, place.timeline.crewed()
+    loop_run, crew = place.loop_run, place.loop_run.crewed()
     if place.worker is not None:
         crew.return_to(place.worker)
     me = crew.hire(GRACE, daemon=thread.daemon, name=thread.name)
@@ -100,8 +100,8 @@ def _start(thread: threading.Thread) -> None:
     def run() -> None:
         del thread.run
         try:
-            with at_work(timeline, me):
-                _told(timeline, work)
+            with at_work(loop_run, me):
+                _told(loop_run, work)
         except RunOver:
             pass
         finally:

@@ -30,29 +30,29 @@ def _sleep(seconds: float, /) -> None:
     if place is None:
         real_sleep(seconds)
     elif place.worker is None:
-        place.timeline.block(_seconds(seconds), sys._getframe(1))
+        place.loop_run.block(_seconds(seconds), sys._getframe(1))
     else:
-        place.timeline.sleep_in_thread(place.worker, _seconds(seconds), sys._getframe(1))
+        place.loop_run.sleep_in_thread(place.worker, _seconds(seconds), sys._getframe(1))
 
 
 def monotonic() -> float:
     place = here()
-    return real_monotonic() if place is None else place.timeline.monotonic()
+    return real_monotonic() if place is None else place.loop_run.monotonic()
 
 
 def _monotonic_ns() -> int:
     place = here()
-    return _real_monotonic_ns() if place is None else round(place.timeline.monotonic() * 1e9)
+    return _real_monotonic_ns() if place is None else round(place.loop_run.monotonic() * 1e9)
 
 
 def _time() -> float:
     place = here()
-    return _real_time() if place is None else EPOCH + place.timeline.now()
+    return _real_time() if place is None else EPOCH + place.loop_run.now()
 
 
 def _time_ns() -> int:
     place = here()
-    return _real_time_ns() if place is None else int(EPOCH) * 10**9 + round(place.timeline.now() * 1e9)
+    return _real_time_ns() if place is None else int(EPOCH) * 10**9 + round(place.loop_run.now() * 1e9)
 
 
 REPLACEMENTS: list[tuple[Any, str, Any]] = [

@@ -16,7 +16,7 @@ import trio.testing
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, find_error, raise_exhausted
 from fuzzmcp.harness.clock.internals import seeded, throw_into
-from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.loop_run import Handle, LoopRun
 from fuzzmcp.harness.clock.pools import watch_trio_threads
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 
@@ -43,7 +43,7 @@ def _nothing() -> None:
     """Only to be called."""
 
 
-class TrioRun(Timeline, trio.abc.Instrument):
+class TrioRun(LoopRun, trio.abc.Instrument):
     """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None, seed: int) -> None:

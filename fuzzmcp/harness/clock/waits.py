@@ -17,14 +17,14 @@ from weakref import WeakKeyDictionary
 
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import RunOver, real_join, real_lock, real_pool, real_submit
-from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member, Worker
 from fuzzmcp.harness.clock.thread_registry import Place, here
 from fuzzmcp.harness.clock.thread_scheduler import Crew
 from fuzzmcp.harness.clock.threads import inside, members, out_of_place
 from fuzzmcp.harness.clock.time_functions import monotonic
 
-pools: WeakKeyDictionary[ThreadPoolExecutor, Timeline] = WeakKeyDictionary()
+pools: WeakKeyDictionary[ThreadPoolExecutor, LoopRun] = WeakKeyDictionary()
 """Those that a run has made: their threads are its own."""
 
 
@@ -32,7 +32,7 @@ def _crew_of(place: Place | None) -> tuple[Crew, Member] | None:
     """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
     if place is None:
         return None
-    crew = place.timeline.crew
+    crew = place.loop_run.crew
     if crew is None or (place.worker is None and not crew.members):
         return None
     return crew, place.worker or crew.main
@@ -102,7 +102,7 @@ def _pool(self: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> None:
     real_pool(self, *args, **kwargs)
     place = here()
     if place is not None:
-        pools[self] = place.timeline
+        pools[self] = place.loop_run
 
 
 def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -111,13 +111,13 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
     The future is one of ours: whoever waits for it is told while its thread still has its turn.
     """
     place = here()
-    if place is None or pools.get(self) is place.timeline:
+    if place is None or pools.get(self) is place.loop_run:
         return real_submit(self, fn, *args, **kwargs)
-    timeline, answer = place.timeline, Future[Any]()
-    worker = Worker(timeline.watchdog, awaited=True)
+    loop_run, answer = place.loop_run, Future[Any]()
+    worker = Worker(loop_run.watchdog, awaited=True)
 
     def job() -> None:
-        timeline.workers.discard(worker)
+        loop_run.workers.discard(worker)
         if answer.set_running_or_notify_cancel():
             try:
                 value = fn(*args, **kwargs)
@@ -127,15 +127,15 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
                 answer.set_result(value)
 
     def dropped(future: Future[Any]) -> None:
-        timeline.workers.discard(worker)
+        loop_run.workers.discard(worker)
         if future.cancelled():
             answer.cancel()
 
-    timeline.hire(worker)
+    loop_run.hire(worker)
     try:
-        real_submit(self, inside(timeline, job)).add_done_callback(dropped)
+        real_submit(self, inside(loop_run, job)).add_done_callback(dropped)
     except BaseException:
-        timeline.delivered(worker)
+        loop_run.delivered(worker)
         raise
     return answer
 

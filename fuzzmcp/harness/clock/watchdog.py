@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 
 from fuzzmcp.harness.clock.base import LoopStalled, real_monotonic, real_sleep, real_start
-from fuzzmcp.harness.clock.loop_run import Blocked, Timeline, where_is
+from fuzzmcp.harness.clock.loop_run import Blocked, LoopRun, where_is
 
 _STRIKES = 5
 _POLL = 0.25
@@ -17,7 +17,7 @@ _POLL = 0.25
 
 @dataclass
 class _Seen:
-    timeline: Timeline
+    loop_run: LoopRun
     turns: int
     since: float
     strikes: int = 0
@@ -32,30 +32,30 @@ class Watchdog:
         self._lock = threading.Lock()
         self._bell = threading.Event()
         self._parked = False
-        self._active: dict[int, Timeline] = {}
+        self._active: dict[int, LoopRun] = {}
         self._seen: dict[int, _Seen] = {}
 
-    def watch(self, timeline: Timeline) -> Timeline | None:
+    def watch(self, loop_run: LoopRun) -> LoopRun | None:
         with self._lock:
             if self._process != os.getpid():  # none yet, or this process is a fork, and threads are not copied
                 self._thread = threading.Thread(target=self._run, name="fuzzmcp watchdog", daemon=True)
                 real_start(self._thread)
                 self._process = os.getpid()
-            above = self._active.get(timeline.thread)
-            self._active[timeline.thread] = timeline
+            above = self._active.get(loop_run.main_ident)
+            self._active[loop_run.main_ident] = loop_run
         if self._parked:
             self._bell.set()
         return above
 
-    def unwatch(self, timeline: Timeline, above: Timeline | None) -> None:
+    def unwatch(self, loop_run: LoopRun, above: LoopRun | None) -> None:
         while True:
             try:
                 with self._lock:
                     if above is None:
-                        self._active.pop(timeline.thread, None)
+                        self._active.pop(loop_run.main_ident, None)
                     else:
-                        self._active[timeline.thread] = above
-                if timeline.struck:
+                        self._active[loop_run.main_ident] = above
+                if loop_run.struck:
                     _take_pending()  # what is under way must not hit the caller of run()
             except LoopStalled:
                 continue
@@ -71,31 +71,31 @@ class Watchdog:
                 self._parked = False
                 self._bell.clear()
                 last = real_monotonic()
-            real_sleep(min([_POLL, *(timeline.watchdog / 4 for timeline in list(self._active.values()))]))
+            real_sleep(min([_POLL, *(loop_run.watchdog / 4 for loop_run in list(self._active.values()))]))
             now = real_monotonic()
-            for ident, timeline in list(self._active.items()):
-                self._look(ident, timeline, now, now - last)
+            for ident, loop_run in list(self._active.items()):
+                self._look(ident, loop_run, now, now - last)
             self._seen = {ident: seen for ident, seen in self._seen.items() if ident in self._active}
             last = now
 
-    def _look(self, ident: int, timeline: Timeline, now: float, elapsed: float) -> None:
+    def _look(self, ident: int, loop_run: LoopRun, now: float, elapsed: float) -> None:
         seen = self._seen.get(ident)
-        if timeline.waiting:
-            timeline.charge(elapsed)
-        if seen is None or seen.timeline is not timeline or seen.turns != timeline.turns or timeline.waiting:
-            self._seen[ident] = _Seen(timeline, timeline.turns, now)
-        elif now - seen.since >= timeline.watchdog and seen.strikes < _STRIKES:
+        if loop_run.waiting:
+            loop_run.charge(elapsed)
+        if seen is None or seen.loop_run is not loop_run or seen.turns != loop_run.turns or loop_run.waiting:
+            self._seen[ident] = _Seen(loop_run, loop_run.turns, now)
+        elif now - seen.since >= loop_run.watchdog and seen.strikes < _STRIKES:
             seen.since = now
             seen.strikes += 1
             self._strike(ident, seen)
 
     def _strike(self, ident: int, seen: _Seen) -> None:
-        timeline, where = seen.timeline, where_is(sys._current_frames().get(ident))
+        loop_run, where = seen.loop_run, where_is(sys._current_frames().get(ident))
         with self._lock:
-            if self._active.get(ident) is timeline and timeline.turns == seen.turns:
+            if self._active.get(ident) is loop_run and loop_run.turns == seen.turns:
                 if seen.strikes == 1:
-                    timeline.blocked.append(Blocked(timeline.now(), math.inf, where))
-                timeline.struck = True
+                    loop_run.blocked.append(Blocked(loop_run.now(), math.inf, where))
+                loop_run.struck = True
                 _interrupt(ident, LoopStalled)
 
 

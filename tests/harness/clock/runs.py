@@ -56,9 +56,9 @@ def impatience(virtual: VirtualClock, *, idle: bool = False) -> Iterator[None]:
 
     def charge() -> None:
         while not over.wait(0.001):
-            timeline = virtual._timeline
-            if timeline is not None and timeline.waiting and (idle or not timeline.idle):
-                timeline.charge(timeline.watchdog)
+            loop_run = virtual._loop_run
+            if loop_run is not None and loop_run.waiting and (idle or not loop_run.idle):
+                loop_run.charge(loop_run.watchdog)
 
     thread = threading.Thread(target=charge)
     thread.start()
