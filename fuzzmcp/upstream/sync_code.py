@@ -117,7 +117,7 @@ class _Beside:
         loop_run = place_now().loop_run
         register(loop_run, self._session)
         self._loop_run, self._done = loop_run, asyncio.Event()
-        self._member = loop_run.crewed().hire(GRACE, name=threading.current_thread().name)
+        self._member = loop_run.ensure_scheduler().hire(GRACE, name=threading.current_thread().name)
         self._ready.set()
         await self._done.wait()
 

@@ -71,8 +71,8 @@ class AsyncioRun(LoopRun):
 
     def woken(self) -> None:
         """Another thread may have something for the loop."""
-        if self.crew is not None:
-            self.crew.wake(self.crew.main)
+        if self.scheduler is not None:
+            self.scheduler.wake(self.scheduler.main)
 
     def hurry(self) -> None:
         self.last_turn = min(self.last_turn, self.turns + base.FAIR)
@@ -144,9 +144,9 @@ class AsyncioRun(LoopRun):
         """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
         if self.fault is not None:
             raise self.fault
-        if self.turns <= self._last_turn and self.crew is not None:  # it was only to hurry
+        if self.turns <= self._last_turn and self.scheduler is not None:  # it was only to hurry
             self.last_turn = self._last_turn
-            self.crew.let_others()
+            self.scheduler.let_others()
             return
         if self.draining:
             raise Exhausted
@@ -157,7 +157,7 @@ class AsyncioRun(LoopRun):
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
         """Nothing is ready: wait for a worker, or jump, or be idle."""
-        if self.crew is not None and self.crew.let_others():
+        if self.scheduler is not None and self.scheduler.let_others():
             return []
         due = self.next_due()
         self.idle = due == math.inf
@@ -178,14 +178,14 @@ class AsyncioRun(LoopRun):
 
     def next_due(self) -> float:
         due = self.loop.next_due()
-        return due if self.crew is None else min(due, self.crew.next_due())
+        return due if self.scheduler is None else min(due, self.scheduler.next_due())
 
     def _jump(self, due: float) -> None:
         due = min(due, self.loop.next_guard())
         if due > self.uptime:
             self._move(due)
-        if self.crew is not None:
-            self.crew.release_due()
+        if self.scheduler is not None:
+            self.scheduler.release_due()
         if not self.draining:
             self.last_turn = self._last_turn = self.turns + base.SPIN
 

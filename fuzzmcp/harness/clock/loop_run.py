@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.base import UPTIME, Deadlock, LoopStalled
 from fuzzmcp.harness.clock.managed import Member, Worker
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Handle(Protocol):
 class LoopRun(ABC):
     """What a loop, the replaced functions and the watchdog share about one run.
 
-    A run with one thread has no crew. With more, one of them at a time is at work, and only the loop's thread moves the
-    time. So when it finds everybody at rest, whatever they had to say is in its queue already.
+    A run with one thread has no scheduler. A run with more has one: one thread works at a time, and only the loop's
+    thread moves the time. It moves the time when all threads are parked. What they had to tell the loop is in the queue
+    of the loop by then.
     """
 
     on_task: Callable[..., None] | None = None
@@ -56,7 +57,7 @@ class LoopRun(ABC):
         self.over = False
         self.struck = False
         self.fault: BaseException | None = None
-        self.crew: Crew | None = None
+        self.scheduler: ThreadScheduler | None = None
         self._on_idle = on_idle
         self._idle_turn = -9
         self._slept: dict[str, int] = {}
@@ -82,11 +83,11 @@ class LoopRun(ABC):
         # Rounded: (UPTIME + 0.1) - UPTIME is not 0.1, and a nanosecond is the resolution of a real clock too.
         return round(self.monotonic() - UPTIME, 9)
 
-    def crewed(self) -> Crew:
-        """The threads of this run: asked for as soon as there is a second one, or might be."""
-        if self.crew is None:
-            self.crew = Crew(self)
-        return self.crew
+    def ensure_scheduler(self) -> ThreadScheduler:
+        """The scheduler of this run's threads, made when a second thread comes or might come."""
+        if self.scheduler is None:
+            self.scheduler = ThreadScheduler(self)
+        return self.scheduler
 
     def hurry(self) -> None:  # noqa: B027  (a hook)
         """Threads wait for their turn: let them go first before long, however busy the loop is."""
@@ -128,10 +129,10 @@ class LoopRun(ABC):
 
     def dismiss(self) -> bool:
         """End the threads that wait for something; whether there was any that had not been told before."""
-        crew = self.crew
-        if crew is None or crew.over:
+        scheduler = self.scheduler
+        if scheduler is None or scheduler.over:
             return False
-        crew.disband()
+        scheduler.disband()
         return True
 
     def end(self) -> None:
@@ -153,10 +154,10 @@ class LoopRun(ABC):
             else:
                 self._slept[where] = len(self.blocked)
                 self.blocked.append(Blocked(self.now(), seconds, where))
-            if self.crew is None:
+            if self.scheduler is None:
                 self.advance(seconds)
             else:
-                self.crew.pass_time(seconds)
+                self.scheduler.pass_time(seconds)
         if self._slept_count == base.SLEEPS:
             self.blocked.append(Blocked(self.now(), math.inf, where))
         if self._slept_count >= base.SLEEPS:
@@ -164,7 +165,7 @@ class LoopRun(ABC):
 
     def sleep_in_thread(self, member: Member, seconds: float, frame: FrameType) -> None:
         """time.sleep on another thread; inf is until the run ends."""
-        self.crewed().wait(member, _never, seconds, frame)
+        self.ensure_scheduler().wait(member, _never, seconds, frame)
 
     def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None:
         """A loop was blocked by a wait that began at `since`, by the time of `time.monotonic`."""
@@ -186,8 +187,8 @@ class LoopRun(ABC):
 
     def charge(self, seconds: float) -> None:
         """The watchdog saw the loop stand still for `seconds` more."""
-        if self.crew is not None:
-            self.crew.patience -= seconds
+        if self.scheduler is not None:
+            self.scheduler.patience -= seconds
         for worker in tuple(self.workers):
             if worker.holds(self.idle) and not (isinstance(worker, Member) and not worker.away):
                 worker.patience -= seconds

@@ -34,7 +34,7 @@ def _closed_gate() -> Any:
 
 @dataclass(eq=False)
 class Member(Worker):
-    """A thread of a run, which takes its turns with the others: see `crew`."""
+    """A thread of a run, which takes its turns with the others: see `scheduler`."""
 
     name: str = ""
     ident: int | None = None  # None: it has not begun yet

@@ -14,7 +14,7 @@ from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_l
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member
 from fuzzmcp.harness.clock.thread_registry import here, places
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
 class ThreadLoopDriver:
@@ -25,7 +25,7 @@ class ThreadLoopDriver:
         self.turns, self.last_turn = 0, base.FAIR
         self.draining, self.earliest = False, math.inf
         self._woken = False
-        self._sleeper: tuple[Crew, Member] | None = None
+        self._sleeper: tuple[ThreadScheduler, Member] | None = None
         self.loop = VirtualLoop(self)
         if loop_run.on_exception is not None:
             tell = loop_run.on_exception
@@ -59,8 +59,8 @@ class ThreadLoopDriver:
         if place is not None:
             if place.loop_run.over:
                 raise RunOver
-            crew = place.loop_run.crewed()
-            crew.give_way(place.worker or crew.main, self.loop.next_due())
+            scheduler = place.loop_run.ensure_scheduler()
+            scheduler.give_way(place.worker or scheduler.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
         place, due = places.get(get_ident()), self.loop.next_due()
@@ -68,12 +68,12 @@ class ThreadLoopDriver:
             return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
         if place.loop_run.over:
             raise RunOver
-        crew = place.loop_run.crewed()
-        me = place.worker or crew.main
-        self._sleeper = crew, me
+        scheduler = place.loop_run.ensure_scheduler()
+        me = place.worker or scheduler.main
+        self._sleeper = scheduler, me
         me.loops += 1
         try:
-            crew.rest_in_loop(me, due, lambda: self._woken)
+            scheduler.rest_in_loop(me, due, lambda: self._woken)
         finally:
             me.loops -= 1
             self._sleeper, self._woken = None, False
@@ -103,7 +103,7 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     if place is None:
         return real_new_event_loop()
     run = ThreadLoopDriver(place.loop_run)
-    place.loop_run.crewed().loops.append(run)
+    place.loop_run.ensure_scheduler().loops.append(run)
     return run.loop
 
 

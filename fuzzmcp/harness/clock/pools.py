@@ -25,8 +25,8 @@ def watch_trio_threads() -> None:
         place = here()
         if place is None:
             return original(self, fn, deliver, name)
-        loop_run, crew = place.loop_run, place.loop_run.crewed()
-        me = crew.hire(loop_run.watchdog, name=name or "")
+        loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
+        me = scheduler.hire(loop_run.watchdog, name=name or "")
         me.pool = True
         work = at_work(loop_run, me)
 

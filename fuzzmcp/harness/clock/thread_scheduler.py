@@ -43,7 +43,7 @@ class Timer:
         self.cancelled = True
 
 
-class Crew:
+class ThreadScheduler:
     """The threads of one run, the main one among them."""
 
     def __init__(self, loop_run: LoopRun) -> None:

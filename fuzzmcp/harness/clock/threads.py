@@ -37,7 +37,7 @@ def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
         before = places.get(get_ident())
         if before is not None and before.loop_run is loop_run:
             return _as_job(before.worker, func)
-        me = loop_run.crewed().hire(loop_run.watchdog, name=threading.current_thread().name)
+        me = loop_run.ensure_scheduler().hire(loop_run.watchdog, name=threading.current_thread().name)
         me.pool = True
         with at_work(loop_run, me):
             return func()
@@ -58,9 +58,9 @@ def _as_job(me: Member | None, func: Callable[[], Any]) -> Any:
 @contextmanager
 def at_work(loop_run: LoopRun, me: Member) -> Iterator[None]:
     """This thread is that member; it begins when it is its turn."""
-    ident, crew = get_ident(), loop_run.crewed()
+    ident, scheduler = get_ident(), loop_run.ensure_scheduler()
     before = places.get(ident)
-    crew.begin(me)
+    scheduler.begin(me)
     places[ident] = Place(loop_run, me)
     try:
         yield
@@ -69,7 +69,7 @@ def at_work(loop_run: LoopRun, me: Member) -> Iterator[None]:
             places.pop(ident, None)
         else:
             places[ident] = before
-        crew.end(me)
+        scheduler.end(me)
 
 
 def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
@@ -79,7 +79,7 @@ def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
     except SystemExit:
         raise  # nobody hears of that, and a run that ends is one
     except BaseException as error:
-        if loop_run.crewed().ending:
+        if loop_run.ensure_scheduler().ending:
             return
         if loop_run.on_exception is None:
             raise
@@ -90,10 +90,10 @@ def _start(thread: threading.Thread) -> None:
     place = places.get(get_ident())
     if place is None or place.loop_run.over:
         return real_start(thread)
-    loop_run, crew = place.loop_run, place.loop_run.crewed()
+    loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
     if place.worker is not None:
-        crew.return_to(place.worker)
-    me = crew.hire(GRACE, daemon=thread.daemon, name=thread.name)
+        scheduler.return_to(place.worker)
+    me = scheduler.hire(GRACE, daemon=thread.daemon, name=thread.name)
     me.pool = type(thread).__module__ == internals.ANYIO_POOL
     work = thread.run
 
@@ -114,7 +114,7 @@ def _start(thread: threading.Thread) -> None:
             return real_start(thread)
     except BaseException:
         members.pop(thread, None)
-        crew.end(me)
+        scheduler.end(me)
         raise
 
 

@@ -18,7 +18,7 @@ from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, find_error, 
 from fuzzmcp.harness.clock.internals import seeded, throw_into
 from fuzzmcp.harness.clock.loop_run import Handle, LoopRun
 from fuzzmcp.harness.clock.pools import watch_trio_threads
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class TrioRun(LoopRun, trio.abc.Instrument):
     def before_io_wait(self, timeout: float) -> None:
         self.turns += 1
         self.waiting = timeout > 0
-        if self.crew is not None and self.turns <= self.last_turn and self._others_first(self.crew):
+        if self.scheduler is not None and self.turns <= self.last_turn and self._others_first(self.scheduler):
             self.post(_nothing)  # else trio would jump, or wait, as it has settled already
             self._stepped = True
         if self.turns > self.last_turn:
@@ -167,25 +167,25 @@ class TrioRun(LoopRun, trio.abc.Instrument):
             self.post(self.changed)  # trio has settled already how long it waits this turn: cut that short
         self._stepped = False
 
-    def _others_first(self, crew: Crew) -> bool:
+    def _others_first(self, scheduler: ThreadScheduler) -> bool:
         """Let the other threads work, and let time pass for them; whether there was anything to do."""
         statistics = trio.lowlevel.current_statistics()
         if self.monotonic() != self._looked:  # trio has moved its clock
             self._looked = self.monotonic()
-            crew.release_due()
+            scheduler.release_due()
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
-            return self.turns % base.FAIR == 0 and crew.let_others()
-        if crew.let_others():
+            return self.turns % base.FAIR == 0 and scheduler.let_others()
+        if scheduler.let_others():
             return True
         held, was_held = self.held(idle=self.idle), self._clock.autojump_threshold == math.inf
         if held or was_held:
             self.changed()
             return held != was_held
-        now, due = self.monotonic(), crew.next_due()
+        now, due = self.monotonic(), scheduler.next_due()
         if due == math.inf or due >= now + statistics.seconds_to_next_deadline:
             return False
         self._clock.jump(max(due - now, 0.0))
-        crew.release_due()
+        scheduler.release_due()
         return True
 
     def after_io_wait(self, timeout: float) -> None:

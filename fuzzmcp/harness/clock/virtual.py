@@ -140,8 +140,8 @@ class VirtualClock:
         if self._loop_run is None:
             raise RuntimeError("VirtualClock.call_at needs an active run")
         loop_run = self._loop_run
-        if loop_run.crew is not None and get_ident() != loop_run.main_ident:
-            return loop_run.crew.call_at(when, loop_run.guarded(callback))
+        if loop_run.scheduler is not None and get_ident() != loop_run.main_ident:
+            return loop_run.scheduler.call_at(when, loop_run.guarded(callback))
         return loop_run.call_at(when, callback, guard=guard)
 
     def on_loop(self, callback: Callable[[], None]) -> None:
@@ -157,8 +157,8 @@ class VirtualClock:
 
         The threads of pools do not count, nor daemon threads without an event loop: they serve the whole process.
         """
-        crew = None if self._loop_run is None else self._loop_run.crew
-        return [] if crew is None else [re.sub(r"-\d+", "", member.name) for member in crew.left()]
+        scheduler = None if self._loop_run is None else self._loop_run.scheduler
+        return [] if scheduler is None else [re.sub(r"-\d+", "", member.name) for member in scheduler.left()]
 
     def _prepare(self) -> tuple[LoopRun, Callable[[Callable[[], Awaitable[Any]]], Any]]:
         if self._backend == "asyncio":

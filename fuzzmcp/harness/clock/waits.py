@@ -20,7 +20,7 @@ from fuzzmcp.harness.clock.base import RunOver, real_join, real_lock, real_pool,
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import Member, Worker
 from fuzzmcp.harness.clock.thread_registry import Place, here
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 from fuzzmcp.harness.clock.threads import inside, members, out_of_place
 from fuzzmcp.harness.clock.time_functions import monotonic
 
@@ -28,27 +28,27 @@ pools: WeakKeyDictionary[ThreadPoolExecutor, LoopRun] = WeakKeyDictionary()
 """Those that a run has made: their threads are its own."""
 
 
-def _crew_of(place: Place | None) -> tuple[Crew, Member] | None:
+def _scheduler_of(place: Place | None) -> tuple[ThreadScheduler, Member] | None:
     """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
     if place is None:
         return None
-    crew = place.loop_run.crew
-    if crew is None or (place.worker is None and not crew.members):
+    scheduler = place.loop_run.scheduler
+    if scheduler is None or (place.worker is None and not scheduler.members):
         return None
-    return crew, place.worker or crew.main
+    return scheduler, place.worker or scheduler.main
 
 
 class _Lock:
     """The lock that a condition makes for one wait: it takes it, and takes it again as soon as it is notified."""
 
-    def __init__(self, crew: Crew, me: Member, frame: FrameType) -> None:
-        self._crew, self._me, self._frame = crew, me, frame
+    def __init__(self, scheduler: ThreadScheduler, me: Member, frame: FrameType) -> None:
+        self._scheduler, self._me, self._frame = scheduler, me, frame
         self._free = True
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not self._free:
             seconds = None if blocking and timeout < 0 else timeout if blocking else 0.0
-            if not self._crew.wait(self._me, lambda: self._free, seconds, self._frame):
+            if not self._scheduler.wait(self._me, lambda: self._free, seconds, self._frame):
                 return False
         self._free = False
         return True
@@ -57,13 +57,13 @@ class _Lock:
         if self._free:
             raise RuntimeError("release unlocked lock")
         self._free = True
-        self._crew.wake(self._me)
+        self._scheduler.wake(self._me)
 
 
 def _allocate_lock() -> Any:
     frame = sys._getframe(1)
     if frame.f_code is internals.CONDITION_WAIT:
-        found = _crew_of(here())
+        found = _scheduler_of(here())
         if found is not None:
             return _Lock(*found, _outside_of_threading(frame))
     return real_lock()
@@ -141,12 +141,12 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
 
 
 def _join(thread: threading.Thread, timeout: float | None = None) -> None:
-    found, member = _crew_of(here()), members.get(thread)
+    found, member = _scheduler_of(here()), members.get(thread)
     if found is not None and member is not None and thread is not threading.current_thread():
-        crew, me = found
-        if member in crew.members:
+        scheduler, me = found
+        if member in scheduler.members:
             member.joiners.append(me)
-            if not crew.wait(me, lambda: member.gone, timeout, sys._getframe(1)):
+            if not scheduler.wait(me, lambda: member.gone, timeout, sys._getframe(1)):
                 return None
             with out_of_place():
                 return real_join(thread)
