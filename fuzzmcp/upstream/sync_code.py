@@ -12,7 +12,7 @@ from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.managed import ManagedThread
 from fuzzmcp.harness.clock.thread_registry import here
 from fuzzmcp.harness.clock.threads import at_work
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
@@ -71,7 +71,7 @@ class _Beside:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._member: Member | None = None
+        self._managed: ManagedThread | None = None
         self._ready = threading.Event()
         self._loop_run: LoopRun | None = None
         self._done: asyncio.Event | None = None
@@ -87,11 +87,11 @@ class _Beside:
     @contextlib.contextmanager
     def living(self) -> Iterator[None]:
         """The calling thread lives in the time of the run, and the run ends with the block."""
-        loop_run, member, token = self._loop_run, self._member, CALL.set(0)
+        loop_run, managed, token = self._loop_run, self._managed, CALL.set(0)
         assert loop_run is not None
-        assert member is not None
+        assert managed is not None
         try:
-            with at_work(loop_run, member):
+            with at_work(loop_run, managed):
                 try:
                     yield
                 finally:
@@ -117,14 +117,14 @@ class _Beside:
         loop_run = place_now().loop_run
         register(loop_run, self._session)
         self._loop_run, self._done = loop_run, asyncio.Event()
-        self._member = loop_run.ensure_scheduler().hire(GRACE, name=threading.current_thread().name)
+        self._managed = loop_run.ensure_scheduler().register(GRACE, name=threading.current_thread().name)
         self._ready.set()
         await self._done.wait()
 
     def _look_again(self) -> None:
         """Nothing can happen any more, unless the calling thread is merely at work for long."""
-        if self._member is not None and self._member.away:
-            self._member.patience = GRACE
+        if self._managed is not None and self._managed.preempted:
+            self._managed.patience = GRACE
 
 
 @contextlib.contextmanager

@@ -146,7 +146,7 @@ class AsyncioRun(LoopRun):
             raise self.fault
         if self.turns <= self._last_turn and self.scheduler is not None:  # it was only to hurry
             self.last_turn = self._last_turn
-            self.scheduler.let_others()
+            self.scheduler.run_others()
             return
         if self.draining:
             raise Exhausted
@@ -157,7 +157,7 @@ class AsyncioRun(LoopRun):
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
         """Nothing is ready: wait for a worker, or jump, or be idle."""
-        if self.scheduler is not None and self.scheduler.let_others():
+        if self.scheduler is not None and self.scheduler.run_others():
             return []
         due = self.next_due()
         self.idle = due == math.inf
@@ -170,7 +170,7 @@ class AsyncioRun(LoopRun):
         if due < math.inf:
             self._jump(due)
         elif self.draining:
-            if not self.dismiss():
+            if not self.end_threads():
                 raise Exhausted
         else:
             self.ask_idle(quiet_turns=1)
@@ -348,7 +348,7 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         if executor is None or isinstance(executor, ThreadPoolExecutor):
             return super().run_in_executor(executor, func, *args)
         worker = Worker(loop_run.watchdog, awaited=True)  # another process
-        loop_run.hire(worker)
+        loop_run.register(worker)
         try:
             future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)
         except BaseException:

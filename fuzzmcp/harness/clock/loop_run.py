@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.base import UPTIME, Deadlock, LoopStalled
-from fuzzmcp.harness.clock.managed import Member, Worker
+from fuzzmcp.harness.clock.managed import ManagedThread, Worker
 from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
@@ -100,7 +100,7 @@ class LoopRun(ABC):
     def ask_idle(self, quiet_turns: int) -> None:
         """Tell `on_idle`; raise Deadlock if it was told `quiet_turns` ago and nothing came of it."""
         if self._on_idle is None or self.turns == self._idle_turn + quiet_turns:
-            stuck = sum(worker.running and not worker.dismissed for worker in self.workers if worker.patience <= 0)
+            stuck = sum(worker.running and not worker.jobless for worker in self.workers if worker.patience <= 0)
             raise Deadlock(
                 "nothing is ready, no timer is set and no thread is at work: this waits for ever"
                 + (f" ({stuck} threads were given up on: they did nothing in real time)" if stuck else "")
@@ -127,16 +127,16 @@ class LoopRun(ABC):
         self.draining = True
         self.last_turn = self.turns + base.DRAIN
 
-    def dismiss(self) -> bool:
+    def end_threads(self) -> bool:
         """End the threads that wait for something; whether there was any that had not been told before."""
         scheduler = self.scheduler
         if scheduler is None or scheduler.over:
             return False
-        scheduler.disband()
+        scheduler.end_all()
         return True
 
     def end(self) -> None:
-        self.dismiss()
+        self.end_threads()
         self.over = True
 
     # -- time.sleep ----------------------------------------------------------------------------------------------------
@@ -163,9 +163,9 @@ class LoopRun(ABC):
         if self._slept_count >= base.SLEEPS:
             raise LoopStalled(f"the loop does not turn: time.sleep was called {base.SLEEPS} times without awaiting")
 
-    def sleep_in_thread(self, member: Member, seconds: float, frame: FrameType) -> None:
+    def sleep_in_thread(self, managed: ManagedThread, seconds: float, frame: FrameType) -> None:
         """time.sleep on another thread; inf is until the run ends."""
-        self.ensure_scheduler().wait(member, _never, seconds, frame)
+        self.ensure_scheduler().wait(managed, _never, seconds, frame)
 
     def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None:
         """A loop was blocked by a wait that began at `since`, by the time of `time.monotonic`."""
@@ -175,7 +175,7 @@ class LoopRun(ABC):
 
     # -- workers -------------------------------------------------------------------------------------------------------
 
-    def hire(self, worker: Worker) -> None:
+    def register(self, worker: Worker) -> None:
         self.workers.add(worker)
         if get_ident() == self.main_ident:
             self.changed()
@@ -190,7 +190,7 @@ class LoopRun(ABC):
         if self.scheduler is not None:
             self.scheduler.patience -= seconds
         for worker in tuple(self.workers):
-            if worker.holds(self.idle) and not (isinstance(worker, Member) and not worker.away):
+            if worker.holds(self.idle) and not (isinstance(worker, ManagedThread) and not worker.preempted):
                 worker.patience -= seconds
                 if not worker.holds(self.idle):
                     self.post(self.changed)

@@ -12,7 +12,7 @@ from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
 from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_loop
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.managed import ManagedThread
 from fuzzmcp.harness.clock.thread_registry import here, places
 from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
@@ -25,7 +25,7 @@ class ThreadLoopDriver:
         self.turns, self.last_turn = 0, base.FAIR
         self.draining, self.earliest = False, math.inf
         self._woken = False
-        self._sleeper: tuple[ThreadScheduler, Member] | None = None
+        self._sleeper: tuple[ThreadScheduler, ManagedThread] | None = None
         self.loop = VirtualLoop(self)
         if loop_run.on_exception is not None:
             tell = loop_run.on_exception
@@ -60,7 +60,7 @@ class ThreadLoopDriver:
             if place.loop_run.over:
                 raise RunOver
             scheduler = place.loop_run.ensure_scheduler()
-            scheduler.give_way(place.worker or scheduler.main, self.loop.next_due())
+            scheduler.yield_turn(place.worker or scheduler.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
         place, due = places.get(get_ident()), self.loop.next_due()
@@ -73,7 +73,7 @@ class ThreadLoopDriver:
         self._sleeper = scheduler, me
         me.loops += 1
         try:
-            scheduler.rest_in_loop(me, due, lambda: self._woken)
+            scheduler.park_in_loop(me, due, lambda: self._woken)
         finally:
             me.loops -= 1
             self._sleeper, self._woken = None, False

@@ -26,7 +26,7 @@ def watch_trio_threads() -> None:
         if place is None:
             return original(self, fn, deliver, name)
         loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
-        me = scheduler.hire(loop_run.watchdog, name=name or "")
+        me = scheduler.register(loop_run.watchdog, name=name or "")
         me.pool = True
         work = at_work(loop_run, me)
 

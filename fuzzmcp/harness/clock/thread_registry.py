@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.managed import ManagedThread
 
 
 class Timed:
@@ -18,7 +18,7 @@ class Place(NamedTuple):
     """Where a thread belongs. Without a worker: it is the loop's own."""
 
     loop_run: LoopRun
-    worker: Member | None
+    worker: ManagedThread | None
 
 
 places: dict[int, Place] = {}

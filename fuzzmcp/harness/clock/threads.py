@@ -11,10 +11,10 @@ from typing import Any
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.managed import ManagedThread
 from fuzzmcp.harness.clock.thread_registry import Place, places
 
-members: dict[threading.Thread, Member] = {}
+managed_threads: dict[threading.Thread, ManagedThread] = {}
 """Of the threads that runs have started and that still live."""
 
 
@@ -37,7 +37,7 @@ def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
         before = places.get(get_ident())
         if before is not None and before.loop_run is loop_run:
             return _as_job(before.worker, func)
-        me = loop_run.ensure_scheduler().hire(loop_run.watchdog, name=threading.current_thread().name)
+        me = loop_run.ensure_scheduler().register(loop_run.watchdog, name=threading.current_thread().name)
         me.pool = True
         with at_work(loop_run, me):
             return func()
@@ -45,19 +45,19 @@ def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
     return work
 
 
-def _as_job(me: Member | None, func: Callable[[], Any]) -> Any:
+def _as_job(me: ManagedThread | None, func: Callable[[], Any]) -> Any:
     if me is None:  # the loop's own thread
         return func()
-    me.pool, me.dismissed = True, False
+    me.pool, me.jobless = True, False
     try:
         return func()
     finally:
-        me.dismissed = True
+        me.jobless = True
 
 
 @contextmanager
-def at_work(loop_run: LoopRun, me: Member) -> Iterator[None]:
-    """This thread is that member; it begins when it is its turn."""
+def at_work(loop_run: LoopRun, me: ManagedThread) -> Iterator[None]:
+    """The calling thread is `me`, from its first turn on."""
     ident, scheduler = get_ident(), loop_run.ensure_scheduler()
     before = places.get(ident)
     scheduler.begin(me)
@@ -69,7 +69,7 @@ def at_work(loop_run: LoopRun, me: Member) -> Iterator[None]:
             places.pop(ident, None)
         else:
             places[ident] = before
-        scheduler.end(me)
+        scheduler.release(me)
 
 
 def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
@@ -92,8 +92,8 @@ def _start(thread: threading.Thread) -> None:
         return real_start(thread)
     loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
     if place.worker is not None:
-        scheduler.return_to(place.worker)
-    me = scheduler.hire(GRACE, daemon=thread.daemon, name=thread.name)
+        scheduler.requeue(place.worker)
+    me = scheduler.register(GRACE, daemon=thread.daemon, name=thread.name)
     me.pool = type(thread).__module__ == internals.ANYIO_POOL
     work = thread.run
 
@@ -105,16 +105,16 @@ def _start(thread: threading.Thread) -> None:
         except RunOver:
             pass
         finally:
-            members.pop(thread, None)
+            managed_threads.pop(thread, None)
 
     thread.run = run  # type: ignore[method-assign]
-    members[thread] = me
+    managed_threads[thread] = me
     try:
         with out_of_place():  # it waits for the thread's first sign of life
             return real_start(thread)
     except BaseException:
-        members.pop(thread, None)
-        scheduler.end(me)
+        managed_threads.pop(thread, None)
+        scheduler.release(me)
         raise
 
 

@@ -174,8 +174,8 @@ class TrioRun(LoopRun, trio.abc.Instrument):
             self._looked = self.monotonic()
             scheduler.release_due()
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
-            return self.turns % base.FAIR == 0 and scheduler.let_others()
-        if scheduler.let_others():
+            return self.turns % base.FAIR == 0 and scheduler.run_others()
+        if scheduler.run_others():
             return True
         held, was_held = self.held(idle=self.idle), self._clock.autojump_threshold == math.inf
         if held or was_held:
@@ -229,7 +229,7 @@ class TrioRun(LoopRun, trio.abc.Instrument):
 
         The last resort, an exception from trio's clock, ends any run at once, and leaves its tasks as garbage.
         """
-        if self.dismiss():
+        if self.end_threads():
             return self.post(_nothing)
         self._throws += 1
         if self._throws > _THROWS or self._ended:

@@ -158,7 +158,7 @@ class VirtualClock:
         The threads of pools do not count, nor daemon threads without an event loop: they serve the whole process.
         """
         scheduler = None if self._loop_run is None else self._loop_run.scheduler
-        return [] if scheduler is None else [re.sub(r"-\d+", "", member.name) for member in scheduler.left()]
+        return [] if scheduler is None else [re.sub(r"-\d+", "", managed.name) for managed in scheduler.left()]
 
     def _prepare(self) -> tuple[LoopRun, Callable[[Callable[[], Awaitable[Any]]], Any]]:
         if self._backend == "asyncio":

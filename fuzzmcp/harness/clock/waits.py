@@ -18,22 +18,22 @@ from weakref import WeakKeyDictionary
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import RunOver, real_join, real_lock, real_pool, real_submit
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.managed import Member, Worker
+from fuzzmcp.harness.clock.managed import ManagedThread, Worker
 from fuzzmcp.harness.clock.thread_registry import Place, here
 from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
-from fuzzmcp.harness.clock.threads import inside, members, out_of_place
+from fuzzmcp.harness.clock.threads import inside, managed_threads, out_of_place
 from fuzzmcp.harness.clock.time_functions import monotonic
 
 pools: WeakKeyDictionary[ThreadPoolExecutor, LoopRun] = WeakKeyDictionary()
 """Those that a run has made: their threads are its own."""
 
 
-def _scheduler_of(place: Place | None) -> tuple[ThreadScheduler, Member] | None:
+def _scheduler_of(place: Place | None) -> tuple[ThreadScheduler, ManagedThread] | None:
     """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
     if place is None:
         return None
     scheduler = place.loop_run.scheduler
-    if scheduler is None or (place.worker is None and not scheduler.members):
+    if scheduler is None or (place.worker is None and not scheduler.threads):
         return None
     return scheduler, place.worker or scheduler.main
 
@@ -41,7 +41,7 @@ def _scheduler_of(place: Place | None) -> tuple[ThreadScheduler, Member] | None:
 class _Lock:
     """The lock that a condition makes for one wait: it takes it, and takes it again as soon as it is notified."""
 
-    def __init__(self, scheduler: ThreadScheduler, me: Member, frame: FrameType) -> None:
+    def __init__(self, scheduler: ThreadScheduler, me: ManagedThread, frame: FrameType) -> None:
         self._scheduler, self._me, self._frame = scheduler, me, frame
         self._free = True
 
@@ -88,14 +88,14 @@ class _SimpleQueue(queue.Queue[Any]):
         me = None if place is None else place.worker
         if me is None or not block or timeout is not None:
             return super().get(block, timeout)
-        me.pool = me.dismissed = True
+        me.pool = me.jobless = True
         try:
             return super().get()
         except RunOver:  # it may outlive the run, as it does elsewhere
             with out_of_place():
                 return super().get()
         finally:
-            me.dismissed = False
+            me.jobless = False
 
 
 def _pool(self: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> None:
@@ -131,7 +131,7 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
         if future.cancelled():
             answer.cancel()
 
-    loop_run.hire(worker)
+    loop_run.register(worker)
     try:
         real_submit(self, inside(loop_run, job)).add_done_callback(dropped)
     except BaseException:
@@ -141,12 +141,12 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
 
 
 def _join(thread: threading.Thread, timeout: float | None = None) -> None:
-    found, member = _scheduler_of(here()), members.get(thread)
-    if found is not None and member is not None and thread is not threading.current_thread():
+    found, managed = _scheduler_of(here()), managed_threads.get(thread)
+    if found is not None and managed is not None and thread is not threading.current_thread():
         scheduler, me = found
-        if member in scheduler.members:
-            member.joiners.append(me)
-            if not scheduler.wait(me, lambda: member.gone, timeout, sys._getframe(1)):
+        if managed in scheduler.threads:
+            managed.joiners.append(me)
+            if not scheduler.wait(me, lambda: managed.gone, timeout, sys._getframe(1)):
                 return None
             with out_of_place():
                 return real_join(thread)
