@@ -18,7 +18,7 @@ from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.record import Happened
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, register
+from fuzzmcp.upstream.sessions import BudgetSpent, Session, register, registration_now
 from fuzzmcp.upstream.sync_code import BUDGET, seeded, virtual
 
 _CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
@@ -132,7 +132,7 @@ def _run_async(
     clock = VirtualClock(backend, on_task=stacks.task_started)
 
     async def main() -> None:
-        register(place_now().loop_run, session)
+        register(registration_now().loop_run, session)
         CALL.set(0)
         stacks.call_started()
         if backend == "trio":

@@ -11,7 +11,7 @@ from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.record import Exchange
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import Session, place_now, register
+from fuzzmcp.upstream.sessions import Session, register, registration_now
 
 
 class Below:
@@ -36,7 +36,7 @@ class Below:
             on_spent: Called on the loop's thread when it has sent more.
         """
         self._session.stacks, self._session.budget, self._session.on_spent = stacks, budget, on_spent
-        register(place_now().loop_run, self._session)
+        register(registration_now().loop_run, self._session)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

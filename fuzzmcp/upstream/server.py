@@ -13,11 +13,11 @@ from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
 from fuzzmcp.harness.clock import LoopStalled
-from fuzzmcp.harness.clock.thread_registry import Place
+from fuzzmcp.harness.clock.thread_registry import Registration
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, session_of
+from fuzzmcp.upstream.sessions import BudgetSpent, Session, registration_now, session_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +49,7 @@ class _Pending:
     request: HttpRequest
     answer: Action
     due: float
-    place: Place
+    registration: Registration
     session: Session
     site: Site | None
 
@@ -148,8 +148,8 @@ class Upstream:
 
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
         """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
-        place = place_now()
-        session, now = session_of(place.loop_run), place.loop_run.now()
+        registration = registration_now()
+        session, now = session_of(registration.loop_run), registration.loop_run.now()
         call = session.call_now()
         with self._lock:
             operation = session.operation(call, method, url, body)
@@ -166,7 +166,7 @@ class Upstream:
         late = answer.at if isinstance(answer.at, (int, float)) else 0.0
         due = math.inf if answer.name == "hang" else now + late
         request = HttpRequest(number, method, url, {name.lower(): value for name, value in headers.items()}, body)
-        return _Pending(number, request, answer, due, place, session, site)
+        return _Pending(number, request, answer, due, registration, session, site)
 
     async def answer(self, pending: _Pending, patience: float | None) -> Reply:
         """Wait for the answer as a task.
@@ -180,11 +180,11 @@ class Upstream:
         """
         with _Ending(self, pending):
             if pending.session.spent:
-                pending.session.stop(pending.place.loop_run)
-                await waiting.sleep_until(pending.place, math.inf)
+                pending.session.stop(pending.registration.loop_run)
+                await waiting.sleep_until(pending.registration, math.inf)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
-                await waiting.sleep_until(pending.place, moment)
+                await waiting.sleep_until(pending.registration, moment)
             return self._reply(pending)
 
     def answer_blocking(self, pending: _Pending, patience: float | None) -> Reply:
@@ -194,7 +194,7 @@ class Upstream:
                 self._stop_blocking(pending)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
-                waiting.block_until(pending.place, moment, pending.site)
+                waiting.block_until(pending.registration, moment, pending.site)
             return self._reply(pending)
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -216,11 +216,11 @@ class Upstream:
                 self._blocks.append((begin, begin + cast(float, extra.value)))
 
     def _limit(self, pending: _Pending, patience: float | None) -> float:
-        return math.inf if patience is None else pending.place.loop_run.now() + patience
+        return math.inf if patience is None else pending.registration.loop_run.now() + patience
 
     def _moment(self, pending: _Pending, limit: float) -> float | None:
         """Until when to wait before looking again; None when the answer is due."""
-        now, due = pending.place.loop_run.now(), pending.due
+        now, due = pending.registration.loop_run.now(), pending.due
         for begin, end in sorted(self._blocks):
             due = max(due, end) if begin <= due else due
         due = round(due, 9) if due < math.inf else due
@@ -234,7 +234,11 @@ class Upstream:
         if pending.answer.name == "close":
             raise Closed
         reply = answers.build(
-            pending.answer, pending.number, pending.place.loop_run.now(), self._body(pending.request), self._hints
+            pending.answer,
+            pending.number,
+            pending.registration.loop_run.now(),
+            self._body(pending.request),
+            self._hints,
         )
         self._note(pending, status=reply.status, hint=reply.hint)
         return reply
@@ -245,13 +249,13 @@ class Upstream:
         return self._ok(request) if callable(self._ok) else self._ok
 
     def _stop_blocking(self, pending: _Pending) -> None:
-        session, place = pending.session, pending.place
-        if place.worker is None:
+        session, registration = pending.session, pending.registration
+        if registration.thread is None:
             if session.on_spent is not None:
                 session.on_spent()
             raise LoopStalled(str(BudgetSpent(session.budget or 0)))
-        place.loop_run.post(session.stop, place.loop_run)
-        waiting.block_until(place, math.inf, pending.site)
+        registration.loop_run.post(session.stop, registration.loop_run)
+        waiting.block_until(registration, math.inf, pending.site)
 
     def _note(self, pending: _Pending, **facts: Any) -> None:
         with self._lock:
@@ -269,7 +273,7 @@ class _Ending:
         return
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        loop_run = self._pending.place.loop_run
+        loop_run = self._pending.registration.loop_run
         if loop_run.over or loop_run.draining:
             return  # the run ended, not the wait
         failure = "" if kind is None else kind.word if issubclass(kind, Hopeless) else kind.__name__

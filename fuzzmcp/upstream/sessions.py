@@ -13,7 +13,7 @@ from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
 from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.thread_registry import Place, here
+from fuzzmcp.harness.clock.thread_registry import Registration, current
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 
@@ -103,16 +103,16 @@ _SESSIONS: weakref.WeakKeyDictionary[LoopRun, weakref.ref[Session]] = weakref.We
 """Weak on both sides: a client's frame may know its event loop, and so the run that it belongs to."""
 
 
-def place_now() -> Place:
-    """The place of the calling thread in the run that it belongs to.
+def registration_now() -> Registration:
+    """The registration of the calling thread with the run that it belongs to.
 
     Raises:
         NoVirtualTime: It belongs to none.
     """
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         raise NoVirtualTime
-    return place
+    return registration
 
 
 def register(loop_run: LoopRun, session: Session) -> None:

@@ -13,10 +13,10 @@ from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import ManagedThread
-from fuzzmcp.harness.clock.thread_registry import here
+from fuzzmcp.harness.clock.thread_registry import current
 from fuzzmcp.harness.clock.threads import at_work
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
-from fuzzmcp.upstream.sessions import Session, place_now, register
+from fuzzmcp.upstream.sessions import Session, register, registration_now
 
 BUDGET = 1_000
 """HTTP requests that a run may send, all in all."""
@@ -44,8 +44,8 @@ def virtual(*, budget: int = BUDGET, stacks: Stacks | None = None) -> Iterator[C
     ...     now()
     3600.0
     """
-    if here() is not None:
-        yield place_now().loop_run.now
+    if current() is not None:
+        yield registration_now().loop_run.now
         return
     stacks = stacks or Stacks()
     beside = _Beside(Session(stacks, 0, budget))
@@ -114,7 +114,7 @@ class _Beside:
             self._ready.set()
 
     async def _main(self) -> None:
-        loop_run = place_now().loop_run
+        loop_run = registration_now().loop_run
         register(loop_run, self._session)
         self._loop_run, self._done = loop_run, asyncio.Event()
         self._managed = loop_run.ensure_scheduler().register(GRACE, name=threading.current_thread().name)

@@ -11,31 +11,31 @@ import anyio
 from fuzzmcp.core.trace import Site
 from fuzzmcp.harness.clock import Blocked, LoopStalled
 from fuzzmcp.harness.clock.loop_run import where_is
-from fuzzmcp.harness.clock.thread_registry import Place
+from fuzzmcp.harness.clock.thread_registry import Registration
 
 
-async def sleep_until(place: Place, moment: float) -> None:
+async def sleep_until(registration: Registration, moment: float) -> None:
     """Let the other tasks go on until virtual second `moment`, which may be infinite."""
     if moment == math.inf:
         await anyio.sleep_forever()
-    await anyio.sleep(max(0.0, moment - place.loop_run.now()))
+    await anyio.sleep(max(0.0, moment - registration.loop_run.now()))
 
 
-def block_until(place: Place, moment: float, site: Site | None) -> None:
+def block_until(registration: Registration, moment: float, site: Site | None) -> None:
     """Wait as `time.sleep` does: a thread waits for the clock, the event loop's own thread moves it.
 
     Args:
-        place: Where the calling thread belongs.
+        registration: Where the calling thread belongs.
         moment: Virtual second, or infinity.
         site: The client's code line that sent the request: it is what blocks the event loop.
 
     Raises:
         LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
     """
-    loop_run, seconds = place.loop_run, max(0.0, moment - place.loop_run.now())
+    loop_run, seconds = registration.loop_run, max(0.0, moment - registration.loop_run.now())
     frame = _frame_at(site)
-    if place.worker is not None:
-        loop_run.sleep_in_thread(place.worker, seconds, frame)
+    if registration.thread is not None:
+        loop_run.sleep_in_thread(registration.thread, seconds, frame)
         return
     if seconds == math.inf:
         loop_run.blocked.append(Blocked(loop_run.now(), math.inf, where_is(frame)))

@@ -13,7 +13,7 @@ from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
 from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_loop
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import ManagedThread
-from fuzzmcp.harness.clock.thread_registry import here, places
+from fuzzmcp.harness.clock.thread_registry import current, registrations
 from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
@@ -33,8 +33,8 @@ class ThreadLoopDriver:
 
     @property
     def loop_run(self) -> LoopRun:
-        place = here()
-        return self._origin if place is None else place.loop_run
+        registration = current()
+        return self._origin if registration is None else registration.loop_run
 
     @property
     def on_task(self) -> OnTask | None:
@@ -42,8 +42,8 @@ class ThreadLoopDriver:
 
     @property
     def uptime(self) -> float:
-        place = here()
-        return real_monotonic() if place is None else place.loop_run.monotonic()
+        registration = current()
+        return real_monotonic() if registration is None else registration.loop_run.monotonic()
 
     def woken(self) -> None:
         self._woken = True
@@ -55,21 +55,21 @@ class ThreadLoopDriver:
 
     def out_of_turns(self) -> None:
         self.last_turn = self.turns + base.FAIR
-        place = places.get(get_ident())
-        if place is not None:
-            if place.loop_run.over:
+        registration = registrations.get(get_ident())
+        if registration is not None:
+            if registration.loop_run.over:
                 raise RunOver
-            scheduler = place.loop_run.ensure_scheduler()
-            scheduler.yield_turn(place.worker or scheduler.main, self.loop.next_due())
+            scheduler = registration.loop_run.ensure_scheduler()
+            scheduler.yield_turn(registration.thread or scheduler.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
-        place, due = places.get(get_ident()), self.loop.next_due()
-        if place is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
+        registration, due = registrations.get(get_ident()), self.loop.next_due()
+        if registration is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
             return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
-        if place.loop_run.over:
+        if registration.loop_run.over:
             raise RunOver
-        scheduler = place.loop_run.ensure_scheduler()
-        me = place.worker or scheduler.main
+        scheduler = registration.loop_run.ensure_scheduler()
+        me = registration.thread or scheduler.main
         self._sleeper = scheduler, me
         me.loops += 1
         try:
@@ -99,11 +99,11 @@ class ThreadLoopDriver:
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         return real_new_event_loop()
-    run = ThreadLoopDriver(place.loop_run)
-    place.loop_run.ensure_scheduler().loops.append(run)
+    run = ThreadLoopDriver(registration.loop_run)
+    registration.loop_run.ensure_scheduler().loops.append(run)
     return run.loop
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.patches import replace_during_runs
-from fuzzmcp.harness.clock.thread_registry import here
-from fuzzmcp.harness.clock.threads import at_work, out_of_place
+from fuzzmcp.harness.clock.thread_registry import current
+from fuzzmcp.harness.clock.threads import at_work, unregistered
 
 
 @functools.cache
@@ -22,10 +22,10 @@ def watch_trio_threads() -> None:
     original = cache.start_thread_soon
 
     def start_thread_soon(self: Any, fn: Callable[[], Any], deliver: Callable[[Any], object], name: Any = None) -> Any:
-        place = here()
-        if place is None:
+        registration = current()
+        if registration is None:
             return original(self, fn, deliver, name)
-        loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
+        loop_run, scheduler = registration.loop_run, registration.loop_run.ensure_scheduler()
         me = scheduler.register(loop_run.watchdog, name=name or "")
         me.pool = True
         work = at_work(loop_run, me)
@@ -41,7 +41,7 @@ def watch_trio_threads() -> None:
                 if not me.gone:
                     work.__exit__(None, None, None)
 
-        with out_of_place():  # a cached thread outlives the run, so it must not be taken for one of the client's
+        with unregistered():  # a cached thread outlives the run, so it must not be taken for one of the client's
             return original(self, begin, deliver_and_end, name)
 
     replace_during_runs(cache, "start_thread_soon", start_thread_soon)

@@ -12,31 +12,31 @@ from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import ManagedThread
-from fuzzmcp.harness.clock.thread_registry import Place, places
+from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 
 managed_threads: dict[threading.Thread, ManagedThread] = {}
 """Of the threads that runs have started and that still live."""
 
 
 @contextmanager
-def out_of_place() -> Iterator[None]:
+def unregistered() -> Iterator[None]:
     """For a while, nothing of what this thread does is the run's: what it waits for comes at once, in real time."""
     ident = get_ident()
-    place = places.pop(ident, None)
+    registration = registrations.pop(ident, None)
     try:
         yield
     finally:
-        if place is not None:
-            places[ident] = place
+        if registration is not None:
+            registrations[ident] = registration
 
 
 def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
     """`func` as a job on the thread of a pool, whoever has started that."""
 
     def work() -> Any:
-        before = places.get(get_ident())
+        before = registrations.get(get_ident())
         if before is not None and before.loop_run is loop_run:
-            return _as_job(before.worker, func)
+            return _as_job(before.thread, func)
         me = loop_run.ensure_scheduler().register(loop_run.watchdog, name=threading.current_thread().name)
         me.pool = True
         with at_work(loop_run, me):
@@ -59,16 +59,16 @@ def _as_job(me: ManagedThread | None, func: Callable[[], Any]) -> Any:
 def at_work(loop_run: LoopRun, me: ManagedThread) -> Iterator[None]:
     """The calling thread is `me`, from its first turn on."""
     ident, scheduler = get_ident(), loop_run.ensure_scheduler()
-    before = places.get(ident)
+    before = registrations.get(ident)
     scheduler.begin(me)
-    places[ident] = Place(loop_run, me)
+    registrations[ident] = Registration(loop_run, me)
     try:
         yield
     finally:
         if before is None:
-            places.pop(ident, None)
+            registrations.pop(ident, None)
         else:
-            places[ident] = before
+            registrations[ident] = before
         scheduler.release(me)
 
 
@@ -87,12 +87,12 @@ def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
 
 
 def _start(thread: threading.Thread) -> None:
-    place = places.get(get_ident())
-    if place is None or place.loop_run.over:
+    registration = registrations.get(get_ident())
+    if registration is None or registration.loop_run.over:
         return real_start(thread)
-    loop_run, scheduler = place.loop_run, place.loop_run.ensure_scheduler()
-    if place.worker is not None:
-        scheduler.requeue(place.worker)
+    loop_run, scheduler = registration.loop_run, registration.loop_run.ensure_scheduler()
+    if registration.thread is not None:
+        scheduler.requeue(registration.thread)
     me = scheduler.register(GRACE, daemon=thread.daemon, name=thread.name)
     me.pool = type(thread).__module__ == internals.ANYIO_POOL
     work = thread.run
@@ -110,7 +110,7 @@ def _start(thread: threading.Thread) -> None:
     thread.run = run  # type: ignore[method-assign]
     managed_threads[thread] = me
     try:
-        with out_of_place():  # it waits for the thread's first sign of life
+        with unregistered():  # it waits for the thread's first sign of life
             return real_start(thread)
     except BaseException:
         managed_threads.pop(thread, None)

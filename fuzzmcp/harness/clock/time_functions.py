@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from fuzzmcp.harness.clock.base import EPOCH, real_monotonic, real_sleep
-from fuzzmcp.harness.clock.thread_registry import here
+from fuzzmcp.harness.clock.thread_registry import current
 
 _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, time.time_ns
 
@@ -26,33 +26,33 @@ def _seconds(value: float) -> float:
 
 
 def _sleep(seconds: float, /) -> None:
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         real_sleep(seconds)
-    elif place.worker is None:
-        place.loop_run.block(_seconds(seconds), sys._getframe(1))
+    elif registration.thread is None:
+        registration.loop_run.block(_seconds(seconds), sys._getframe(1))
     else:
-        place.loop_run.sleep_in_thread(place.worker, _seconds(seconds), sys._getframe(1))
+        registration.loop_run.sleep_in_thread(registration.thread, _seconds(seconds), sys._getframe(1))
 
 
 def monotonic() -> float:
-    place = here()
-    return real_monotonic() if place is None else place.loop_run.monotonic()
+    registration = current()
+    return real_monotonic() if registration is None else registration.loop_run.monotonic()
 
 
 def _monotonic_ns() -> int:
-    place = here()
-    return _real_monotonic_ns() if place is None else round(place.loop_run.monotonic() * 1e9)
+    registration = current()
+    return _real_monotonic_ns() if registration is None else round(registration.loop_run.monotonic() * 1e9)
 
 
 def _time() -> float:
-    place = here()
-    return _real_time() if place is None else EPOCH + place.loop_run.now()
+    registration = current()
+    return _real_time() if registration is None else EPOCH + registration.loop_run.now()
 
 
 def _time_ns() -> int:
-    place = here()
-    return _real_time_ns() if place is None else int(EPOCH) * 10**9 + round(place.loop_run.now() * 1e9)
+    registration = current()
+    return _real_time_ns() if registration is None else int(EPOCH) * 10**9 + round(registration.loop_run.now() * 1e9)
 
 
 REPLACEMENTS: list[tuple[Any, str, Any]] = [

@@ -12,7 +12,7 @@ from fuzzmcp.harness.clock.base import LoopStalled, find_error
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
 from fuzzmcp.harness.clock.loop_run import Blocked, Handle, LoopRun
 from fuzzmcp.harness.clock.patches import patch, restore
-from fuzzmcp.harness.clock.thread_registry import Place, places
+from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 from fuzzmcp.harness.clock.watchdog import WATCHDOG
 
 T = TypeVar("T")
@@ -185,9 +185,9 @@ class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators
 
     def __enter__(self) -> None:
         loop_run = self._loop_run
-        self._outer = places.get(loop_run.main_ident)
+        self._outer = registrations.get(loop_run.main_ident)
         patch()
-        places[loop_run.main_ident] = Place(loop_run, None)
+        registrations[loop_run.main_ident] = Registration(loop_run, None)
         try:
             self._above = WATCHDOG.watch(loop_run)
         except BaseException:
@@ -204,7 +204,7 @@ class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators
         loop_run = self._loop_run
         loop_run.end()
         if self._outer is None:
-            places.pop(loop_run.main_ident, None)
+            registrations.pop(loop_run.main_ident, None)
         else:
-            places[loop_run.main_ident] = self._outer
+            registrations[loop_run.main_ident] = self._outer
         restore()

@@ -19,23 +19,23 @@ from fuzzmcp.harness.clock import internals
 from fuzzmcp.harness.clock.base import RunOver, real_join, real_lock, real_pool, real_submit
 from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import ManagedThread, Worker
-from fuzzmcp.harness.clock.thread_registry import Place, here
+from fuzzmcp.harness.clock.thread_registry import Registration, current
 from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
-from fuzzmcp.harness.clock.threads import inside, managed_threads, out_of_place
+from fuzzmcp.harness.clock.threads import inside, managed_threads, unregistered
 from fuzzmcp.harness.clock.time_functions import monotonic
 
 pools: WeakKeyDictionary[ThreadPoolExecutor, LoopRun] = WeakKeyDictionary()
 """Those that a run has made: their threads are its own."""
 
 
-def _scheduler_of(place: Place | None) -> tuple[ThreadScheduler, ManagedThread] | None:
+def _scheduler_of(registration: Registration | None) -> tuple[ThreadScheduler, ManagedThread] | None:
     """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
-    if place is None:
+    if registration is None:
         return None
-    scheduler = place.loop_run.scheduler
-    if scheduler is None or (place.worker is None and not scheduler.threads):
+    scheduler = registration.loop_run.scheduler
+    if scheduler is None or (registration.thread is None and not scheduler.threads):
         return None
-    return scheduler, place.worker or scheduler.main
+    return scheduler, registration.thread or scheduler.main
 
 
 class _Lock:
@@ -63,7 +63,7 @@ class _Lock:
 def _allocate_lock() -> Any:
     frame = sys._getframe(1)
     if frame.f_code is internals.CONDITION_WAIT:
-        found = _scheduler_of(here())
+        found = _scheduler_of(current())
         if found is not None:
             return _Lock(*found, _outside_of_threading(frame))
     return real_lock()
@@ -84,15 +84,15 @@ class _SimpleQueue(queue.Queue[Any]):
         super().__init__()
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        place = here()
-        me = None if place is None else place.worker
+        registration = current()
+        me = None if registration is None else registration.thread
         if me is None or not block or timeout is not None:
             return super().get(block, timeout)
         me.pool = me.jobless = True
         try:
             return super().get()
         except RunOver:  # it may outlive the run, as it does elsewhere
-            with out_of_place():
+            with unregistered():
                 return super().get()
         finally:
             me.jobless = False
@@ -100,9 +100,9 @@ class _SimpleQueue(queue.Queue[Any]):
 
 def _pool(self: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> None:
     real_pool(self, *args, **kwargs)
-    place = here()
-    if place is not None:
-        pools[self] = place.loop_run
+    registration = current()
+    if registration is not None:
+        pools[self] = registration.loop_run
 
 
 def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -110,10 +110,10 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
 
     The future is one of ours: whoever waits for it is told while its thread still has its turn.
     """
-    place = here()
-    if place is None or pools.get(self) is place.loop_run:
+    registration = current()
+    if registration is None or pools.get(self) is registration.loop_run:
         return real_submit(self, fn, *args, **kwargs)
-    loop_run, answer = place.loop_run, Future[Any]()
+    loop_run, answer = registration.loop_run, Future[Any]()
     worker = Worker(loop_run.watchdog, awaited=True)
 
     def job() -> None:
@@ -141,14 +141,14 @@ def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **k
 
 
 def _join(thread: threading.Thread, timeout: float | None = None) -> None:
-    found, managed = _scheduler_of(here()), managed_threads.get(thread)
+    found, managed = _scheduler_of(current()), managed_threads.get(thread)
     if found is not None and managed is not None and thread is not threading.current_thread():
         scheduler, me = found
         if managed in scheduler.threads:
             managed.joiners.append(me)
             if not scheduler.wait(me, lambda: managed.gone, timeout, sys._getframe(1)):
                 return None
-            with out_of_place():
+            with unregistered():
                 return real_join(thread)
     real_join(thread, timeout)
     return None
