@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
-from fuzzmcp.harness.clock import LoopStalled
-from fuzzmcp.harness.clock.thread_registry import Registration
+from fuzzmcp.harness.clock import LoopStalled, Registration
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits

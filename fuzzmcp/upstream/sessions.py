@@ -1,19 +1,15 @@
-"""Whose time it is: each run has one session here, with its script, its requests and what is left of its budget."""
+"""What the upstreams know of each run: one session, with its script, its requests and what is left of its budget."""
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import get_ident
 from typing import Any
 
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
-from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
-from fuzzmcp.harness.clock.loop_run import LoopRun
-from fuzzmcp.harness.clock.thread_registry import Registration, current
+from fuzzmcp.harness.clock import LoopRun, Registration, current
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 
@@ -127,22 +123,5 @@ def session_of(loop_run: LoopRun) -> Session:
     if session is None:
         session = Session(STACKS.get() or Stacks())
         register(loop_run, session)
-        if get_ident() == loop_run.main_ident:
-            _keep(loop_run, session)
-        else:
-            loop_run.post(_keep, loop_run, session)
+        loop_run.at_end(session.end)  # so the run keeps the session, and its frames go with the run
     return session
-
-
-def _keep(loop_run: LoopRun, session: Session) -> None:
-    """Let the loop of the run hold the session, and so its frames: with the loop they go."""
-    if isinstance(loop_run, AsyncioRun):
-        loop_run.call_at(math.inf, session.end)
-        return
-    import trio
-
-    class AtTheEnd(trio.abc.Instrument):
-        def after_run(self) -> None:
-            session.end()
-
-    trio.lowlevel.add_instrument(AtTheEnd())

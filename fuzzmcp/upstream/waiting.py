@@ -9,9 +9,7 @@ from types import FrameType
 import anyio
 
 from fuzzmcp.core.trace import Site
-from fuzzmcp.harness.clock import Blocked, LoopStalled
-from fuzzmcp.harness.clock.loop_run import where_is
-from fuzzmcp.harness.clock.thread_registry import Registration
+from fuzzmcp.harness.clock import Registration
 
 
 async def sleep_until(registration: Registration, moment: float) -> None:
@@ -25,22 +23,17 @@ def block_until(registration: Registration, moment: float, site: Site | None) ->
     """Wait as `time.sleep` does: a thread waits for the clock, the event loop's own thread moves it.
 
     Args:
-        registration: Where the calling thread belongs.
+        registration: That of the calling thread.
         moment: Virtual second, or infinity.
         site: The client's code line that sent the request: it is what blocks the event loop.
 
     Raises:
         LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
     """
-    loop_run, seconds = registration.loop_run, max(0.0, moment - registration.loop_run.now())
     frame = _frame_at(site)
-    if registration.thread is not None:
-        loop_run.sleep_in_thread(registration.thread, seconds, frame)
-        return
-    if seconds == math.inf:
-        loop_run.blocked.append(Blocked(loop_run.now(), math.inf, where_is(frame)))
-        raise LoopStalled("the loop does not turn: a blocking request waits for an answer that never comes")
-    loop_run.block(seconds, frame)
+    if registration.thread is None and moment == math.inf:
+        registration.loop_run.block_for_ever(frame, "a blocking request waits for an answer that never comes")
+    registration.block(max(0.0, moment - registration.loop_run.now()), frame)
 
 
 def _frame_at(site: Site | None) -> FrameType:

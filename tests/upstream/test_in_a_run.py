@@ -175,7 +175,7 @@ def test_the_requests_of_http_and_of_mcp_are_compared_apart_on_the_same_stacks()
 
 
 def test_no_thread_outlives_a_block() -> None:
-    before = {thread for thread in threading.enumerate() if thread.name == "fuzzmcp upstream"}
+    before = {thread for thread in threading.enumerate() if thread.name == "fuzzmcp virtual time"}
     with upstream.virtual():
-        assert any(thread.name == "fuzzmcp upstream" for thread in threading.enumerate())
-    assert {thread for thread in threading.enumerate() if thread.name == "fuzzmcp upstream"} == before == set()
+        assert any(thread.name == "fuzzmcp virtual time" for thread in threading.enumerate())
+    assert {thread for thread in threading.enumerate() if thread.name == "fuzzmcp virtual time"} == before == set()

@@ -10,11 +10,26 @@ threads (`waits`) take virtual time. A loop that a thread makes for itself (`oth
 
 Code outside of this package imports the names below and no module. The modules import only downwards: `base`,
 `internals`, `managed`, `thread_scheduler`, `loop_run`, `thread_registry`, `time_functions`, `threads`, `waits`,
-`asyncio_loop`, `other_loops`, `patches`, `pools`, `watchdog`, `trio_loop`, `virtual`.
+`asyncio_loop`, `other_loops`, `patches`, `pools`, `watchdog`, `trio_loop`, `virtual`, `synchronous`.
 """
 
 from fuzzmcp.harness.clock.base import EPOCH, Deadlock, LoopStalled
-from fuzzmcp.harness.clock.loop_run import Blocked, Handle
+from fuzzmcp.harness.clock.internals import failed_unseen
+from fuzzmcp.harness.clock.loop_run import Blocked, Handle, LoopRun
+from fuzzmcp.harness.clock.synchronous import virtual_block
+from fuzzmcp.harness.clock.thread_registry import Registration, current
 from fuzzmcp.harness.clock.virtual import VirtualClock
 
-__all__ = ["EPOCH", "Blocked", "Deadlock", "Handle", "LoopStalled", "VirtualClock"]
+__all__ = [
+    "EPOCH",
+    "Blocked",
+    "Deadlock",
+    "Handle",
+    "LoopRun",
+    "LoopStalled",
+    "Registration",
+    "VirtualClock",
+    "current",
+    "failed_unseen",
+    "virtual_block",
+]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import get_ident
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.base import UPTIME, Deadlock, LoopStalled
@@ -59,6 +59,7 @@ class LoopRun(ABC):
         self.fault: BaseException | None = None
         self.scheduler: ThreadScheduler | None = None
         self._on_idle = on_idle
+        self._at_end: list[Callable[[], None]] = []
         self._idle_turn = -9
         self._slept: dict[str, int] = {}
         self._slept_turn = self._slept_count = 0
@@ -135,9 +136,15 @@ class LoopRun(ABC):
         scheduler.end_all()
         return True
 
+    def at_end(self, callback: Callable[[], None]) -> None:
+        """Call it when the run is over. From any thread of the run."""
+        self._at_end.append(callback)
+
     def end(self) -> None:
         self.end_threads()
         self.over = True
+        while self._at_end:
+            self._at_end.pop()()
 
     # -- time.sleep ----------------------------------------------------------------------------------------------------
 
@@ -162,6 +169,11 @@ class LoopRun(ABC):
             self.blocked.append(Blocked(self.now(), math.inf, where))
         if self._slept_count >= base.SLEEPS:
             raise LoopStalled(f"the loop does not turn: time.sleep was called {base.SLEEPS} times without awaiting")
+
+    def block_for_ever(self, frame: FrameType, why: str) -> NoReturn:
+        """Raise `LoopStalled`: the loop's thread would wait for ever. The frame says who blocks the loop."""
+        self.blocked.append(Blocked(self.now(), math.inf, where_is(frame)))
+        raise LoopStalled(f"the loop does not turn: {why}")
 
     def sleep_in_thread(self, managed: ManagedThread, seconds: float, frame: FrameType) -> None:
         """time.sleep on another thread; inf is until the run ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import get_ident
+from types import FrameType
 from typing import NamedTuple
 
 from fuzzmcp.harness.clock import internals
@@ -19,6 +20,16 @@ class Registration(NamedTuple):
 
     loop_run: LoopRun
     thread: ManagedThread | None
+
+    def block(self, seconds: float, frame: FrameType) -> None:
+        """Wait as `time.sleep` does: the main thread moves the clock, any other thread waits for it.
+
+        `frame` is the caller that is told as the one that blocks the loop.
+        """
+        if self.thread is None:
+            self.loop_run.block(seconds, frame)
+        else:
+            self.loop_run.sleep_in_thread(self.thread, seconds, frame)
 
 
 registrations: dict[int, Registration] = {}

@@ -29,10 +29,8 @@ def _sleep(seconds: float, /) -> None:
     registration = current()
     if registration is None:
         real_sleep(seconds)
-    elif registration.thread is None:
-        registration.loop_run.block(_seconds(seconds), sys._getframe(1))
     else:
-        registration.loop_run.sleep_in_thread(registration.thread, _seconds(seconds), sys._getframe(1))
+        registration.block(_seconds(seconds), sys._getframe(1))
 
 
 def monotonic() -> float:
