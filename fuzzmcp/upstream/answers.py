@@ -5,8 +5,9 @@ from __future__ import annotations
 import email.utils
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fuzzmcp.core.faults import BY_NAME
 from fuzzmcp.core.script import Action, Step
@@ -32,8 +33,16 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
 _CARRIED = frozenset(_ERRORS) | {"ok", "truncated", "hang", "close", "block"}
 
 
+class Backend(Protocol):
+    """What a transport asks for an answer: an `Upstream`."""
+
+    def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Any: ...
+    async def answer(self, pending: Any, patience: float | None) -> HttpReply: ...
+    def answer_blocking(self, pending: Any, patience: float | None) -> HttpReply: ...
+
+
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     """One HTTP response.
 
     `body` is what is sent; a truncated one is shorter than its content-length says. `hint` is the retry-after as the
@@ -64,7 +73,7 @@ def why_unreachable(step: Step) -> str | None:
     return None if step.method == "call" else f"{step}: a plain HTTP API has no {step.method} requests"
 
 
-def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> Reply:
+def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> HttpReply:
     """The response for an answer that is sent at once.
 
     Args:
@@ -119,7 +128,7 @@ def _reply(
     *more: tuple[str, str],
     hint: float | None = None,
     cut: bool = False,
-) -> Reply:
+) -> HttpReply:
     length = max(1, len(body)) if cut else len(body)
     date = email.utils.formatdate(min(math.floor(EPOCH + now), _LAST_DATE), usegmt=True)
     headers = (
@@ -129,7 +138,7 @@ def _reply(
         ("request-id", _request_id(serial)),
         *more,
     )
-    return Reply(status, headers, body[: len(body) // 2] if cut else body, hint)
+    return HttpReply(status, headers, body[: len(body) // 2] if cut else body, hint)
 
 
 def _request_id(serial: int) -> str:

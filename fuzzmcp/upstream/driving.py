@@ -16,9 +16,9 @@ from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
-from fuzzmcp.upstream.record import Happened
+from fuzzmcp.upstream.record import HttpRun
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, register, registration_now
+from fuzzmcp.upstream.sessions import BudgetSpent, HttpSession, register, registration_now
 from fuzzmcp.upstream.sync_code import BUDGET, seeded, virtual
 
 _CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
@@ -32,7 +32,7 @@ def run(
     hints: Hints = "seconds",
     backend: str = "asyncio",
     budget: int = BUDGET,
-) -> Happened:
+) -> HttpRun:
     """Call a function with an upstream, in virtual time, and return what happened: it is the one call of this run.
 
     An async function runs on a loop of its own; a sync one as `virtual` runs a block. `random` starts from the same
@@ -62,7 +62,7 @@ def run(
         _run_async(function, upstream, stacks, end, backend, budget)
     else:
         _run_sync(function, upstream, stacks, end, budget)
-    return Happened(
+    return HttpRun(
         script=upstream.script,
         requests=upstream.requests[before:],
         outcomes=(end.outcome(),),
@@ -128,7 +128,7 @@ def _run_async(
     backend: str,
     budget: int,
 ) -> None:
-    session = Session(stacks, 0, budget)
+    session = HttpSession(stacks, 0, budget)
     clock = VirtualClock(backend, on_task=stacks.task_started)
 
     async def main() -> None:

@@ -11,7 +11,7 @@ from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.record import Exchange
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import Session, register, registration_now
+from fuzzmcp.upstream.sessions import HttpSession, register, registration_now
 
 
 class Below:
@@ -25,7 +25,7 @@ class Below:
 
     def __init__(self, script: Script | None, upstream: Upstream, call: int | None = None) -> None:
         self.upstream = upstream
-        self._session = Session(call=call, script=script, sure=False)
+        self._session = HttpSession(call=call, script=script, sure=False)
 
     def join(self, stacks: Stacks, budget: int, on_spent: Callable[[], None]) -> None:
         """Belong to the run that is going on.

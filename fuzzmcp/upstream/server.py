@@ -13,31 +13,14 @@ from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
 from fuzzmcp.harness.clock import LoopStalled, Registration
-from fuzzmcp.upstream import answers, waiting
-from fuzzmcp.upstream.answers import HINTS, Hints, Reply
+from fuzzmcp.upstream import answers, httpx_transport, requests_adapter, waiting
+from fuzzmcp.upstream.answers import HINTS, Hints, HttpReply
+from fuzzmcp.upstream.failures import Closed, Hopeless, TimedOut
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, registration_now, session_of
+from fuzzmcp.upstream.sessions import BudgetSpent, HttpSession, registration_now, session_of
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-
-class Hopeless(Exception):
-    """Inside of the transports only: how a request ends without an answer. Each says it in its library's words."""
-
-    word = "unanswered"
-
-
-class TimedOut(Hopeless):
-    """The client's own time limit ended the wait."""
-
-    word = "timed out"
-
-
-class Closed(Hopeless):
-    """The server closed the connection without an answer."""
-
-    word = "closed"
 
 
 @dataclass(frozen=True)
@@ -49,7 +32,7 @@ class _Pending:
     answer: Action
     due: float
     registration: Registration
-    session: Session
+    session: HttpSession
     site: Site | None
 
 
@@ -100,9 +83,7 @@ class Upstream:
             ImportError: It is not installed.
             ValueError: It is no such library.
         """
-        from fuzzmcp.upstream.httpx_transport import transport
-
-        return transport(self, library)
+        return httpx_transport.transport(self, library)
 
     def adapter(self, **options: Any) -> Any:
         """An adapter for `requests`: `session.mount("https://", upstream.adapter())`.
@@ -113,9 +94,7 @@ class Upstream:
         Raises:
             ImportError: requests is not installed.
         """
-        from fuzzmcp.upstream.requests_adapter import adapter
-
-        return adapter(self, options)
+        return requests_adapter.adapter(self, options)
 
     def playing(self, script: Script) -> Upstream:
         """Another one that answers in the same way, plays `script`, and was asked for nothing yet."""
@@ -167,7 +146,7 @@ class Upstream:
         request = HttpRequest(number, method, url, {name.lower(): value for name, value in headers.items()}, body)
         return _Pending(number, request, answer, due, registration, session, site)
 
-    async def answer(self, pending: _Pending, patience: float | None) -> Reply:
+    async def answer(self, pending: _Pending, patience: float | None) -> HttpReply:
         """Wait for the answer as a task.
 
         Args:
@@ -186,7 +165,7 @@ class Upstream:
                 await waiting.sleep_until(pending.registration, moment)
             return self._reply(pending)
 
-    def answer_blocking(self, pending: _Pending, patience: float | None) -> Reply:
+    def answer_blocking(self, pending: _Pending, patience: float | None) -> HttpReply:
         """The same for a synchronous client."""
         with _Ending(self, pending):
             if pending.session.spent:
@@ -198,7 +177,7 @@ class Upstream:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _take(self, index: int, session: Session) -> Step:
+    def _take(self, index: int, session: HttpSession) -> Step:
         if not self.script.steps and session.script is not None:
             _, step = session.step()
         else:
@@ -229,7 +208,7 @@ class Upstream:
             raise TimedOut
         return min(due, round(limit, 9))
 
-    def _reply(self, pending: _Pending) -> Reply:
+    def _reply(self, pending: _Pending) -> HttpReply:
         if pending.answer.name == "close":
             raise Closed
         reply = answers.build(

@@ -32,7 +32,7 @@ class BudgetSpent(RuntimeError):
 
 
 @dataclass(eq=False)
-class Session:
+class HttpSession:
     """What the upstreams know of one run.
 
     Args:
@@ -95,7 +95,7 @@ class Session:
         return self.budget is not None and self.sent > self.budget
 
 
-_SESSIONS: weakref.WeakKeyDictionary[LoopRun, weakref.ref[Session]] = weakref.WeakKeyDictionary()
+_SESSIONS: weakref.WeakKeyDictionary[LoopRun, weakref.ref[HttpSession]] = weakref.WeakKeyDictionary()
 """Weak on both sides: a client's frame may know its event loop, and so the run that it belongs to."""
 
 
@@ -111,17 +111,17 @@ def registration_now() -> Registration:
     return registration
 
 
-def register(loop_run: LoopRun, session: Session) -> None:
+def register(loop_run: LoopRun, session: HttpSession) -> None:
     """Make `session` the one of this run. Whoever drives the run keeps it, and lets go of its frames at the end."""
     _SESSIONS[loop_run] = weakref.ref(session)
 
 
-def session_of(loop_run: LoopRun) -> Session:
+def session_of(loop_run: LoopRun) -> HttpSession:
     """The session of a run. One for which nobody has registered any gets one with its own stacks, until it ends."""
     reference = _SESSIONS.get(loop_run)
     session = None if reference is None else reference()
     if session is None:
-        session = Session(STACKS.get() or Stacks())
+        session = HttpSession(STACKS.get() or Stacks())
         register(loop_run, session)
         loop_run.at_end(session.end)  # so the run keeps the session, and its frames go with the run
     return session

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from fuzzmcp.harness.clock import current, virtual_block
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
-from fuzzmcp.upstream.sessions import Session, register
+from fuzzmcp.upstream.sessions import HttpSession, register
 
 BUDGET = 1_000
 """HTTP requests that a run may send, all in all."""
@@ -41,7 +41,7 @@ def virtual(*, budget: int = BUDGET, stacks: Stacks | None = None) -> Iterator[C
         yield registration.loop_run.now
         return
     stacks = stacks or Stacks()
-    session = Session(stacks, 0, budget)
+    session = HttpSession(stacks, 0, budget)
     block = virtual_block(lambda loop_run: register(loop_run, session), on_task=stacks.task_started)
     try:
         with block as now, _in_call(0), seeded():
