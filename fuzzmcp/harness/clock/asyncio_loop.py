@@ -70,7 +70,7 @@ class AsyncioRun(LoopRun):
         return schedule(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
 
     def woken(self) -> None:
-        """Another thread may have something for the loop."""
+        """Tell the scheduler that another thread has given the loop something to do."""
         if self.scheduler is not None:
             self.scheduler.wake(self.scheduler.main)
 
@@ -133,7 +133,7 @@ class AsyncioRun(LoopRun):
     def _report(self, task: asyncio.Task[Any], root: asyncio.Task[Any]) -> None:
         if not task.done() or task.cancelled():
             return
-        error = task.exception()  # asking marks it as retrieved: the root's comes out of run()
+        error = task.exception()  # to ask marks it as retrieved; that of the root comes out of run()
         if error is not None and task is not root:
             message = "unhandled exception in a task that was cancelled at the end of the run"
             self.loop.call_exception_handler({"message": message, "exception": error, "task": task})
@@ -141,10 +141,10 @@ class AsyncioRun(LoopRun):
     # -- called by the selector ----------------------------------------------------------------------------------------
 
     def out_of_turns(self) -> None:
-        """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
+        """The loop turned too often at one moment: some task polls, so let time pass, or give up."""
         if self.fault is not None:
             raise self.fault
-        if self.turns <= self._last_turn and self.scheduler is not None:  # it was only to hurry
+        if self.turns <= self._last_turn and self.scheduler is not None:  # hurry() had lowered the limit
             self.last_turn = self._last_turn
             self.scheduler.run_others()
             return
@@ -156,7 +156,7 @@ class AsyncioRun(LoopRun):
         self._jump(due)
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
-        """Nothing is ready: wait for a worker, or jump, or be idle."""
+        """Nothing is ready: let other threads work, wait for a worker, jump, or be idle."""
         if self.scheduler is not None and self.scheduler.run_others():
             return []
         due = self.next_due()
@@ -211,7 +211,7 @@ class LoopDriver(Protocol):
 
 
 class _Selector(selectors.DefaultSelector):
-    """The place where an event loop waits: ours does not."""
+    """The object in which an event loop waits. This one never waits for a timer."""
 
     driver: LoopDriver
     registered = 0
@@ -230,7 +230,7 @@ class _Selector(selectors.DefaultSelector):
         if turns > driver.last_turn:
             driver.out_of_turns()
         events: list[tuple[selectors.SelectorKey, int]] = []
-        if timeout is None or self.registered > 1:  # one is the loop's own pipe, which only ends a wait
+        if timeout is None or self.registered > 1:  # one is the pipe of the loop itself, which only ends a wait
             poll = super().select
             events = poll(0)
             if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
@@ -247,7 +247,7 @@ def _first(timers: list[tuple[float, int, asyncio.TimerHandle]]) -> float:
 
 
 class VirtualLoop(Timed, asyncio.SelectorEventLoop):
-    """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
+    """asyncio's loop with timers of its own: exact at any distance, and first come first served at one moment."""
 
     def __init__(self, driver: LoopDriver) -> None:
         selector = _Selector()
@@ -292,7 +292,7 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         return handle
 
     def guard_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
+        """A timer that is no reason to jump: it is called when the clock passes it for another reason."""
         timer = asyncio.TimerHandle(when, callback, (), self, None)
         heapq.heappush(self._guards, (when, next(self._sequence), timer))
         if when < self._driver.earliest:
@@ -334,7 +334,7 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         return task
 
     def living_tasks(self) -> list[asyncio.Task[Any]]:
-        """In the order of birth: asyncio keeps them in a set, whose order differs from run to run."""
+        """In the order of birth. asyncio keeps them in a set, and its order differs from run to run."""
         known = [task for birth in self._births if (task := birth()) is not None and not task.done()]
         if not known:
             return []  # the usual end, and cheap: all_tasks looks at the tasks of every loop that ever was

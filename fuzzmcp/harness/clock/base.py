@@ -17,7 +17,7 @@ SPIN = 50_000  # turns at one virtual moment, before a loop that is never idle c
 SLEEPS = 10_000  # calls of time.sleep within one turn, before the loop counts as stalled
 DRAIN = 1_000  # turns that cancelled tasks get to end
 FAIR = 50  # turns of a loop, after which the threads that wait for their turn go first
-POLLS = 1_000  # how often a thread lets the others go first at one moment, before it counts as polling and rests
+POLLS = 1_000  # how often a thread lets the others go first at one moment, before it counts as polling and is parked
 LOOK = 0.02  # real seconds between two looks at the thread whose turn it is
 LOOKS = 5  # looks at a thread that has not moved, after which the others go on without it
 
@@ -29,7 +29,7 @@ class Deadlock(RuntimeError):
 
 
 class LoopStalled(BaseException):
-    """Raised into the code on the loop's thread which keeps the loop from turning."""
+    """Raised into the code on the loop's thread that keeps the loop from turning."""
 
     def __init__(self, message: str = "the loop does not turn: this code works or waits without awaiting") -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ def raise_exhausted() -> NoReturn:
 
 
 class RunOver(SystemExit):
-    """Ends a thread that sleeps when its run ends: `while True: time.sleep(1)` would go on for ever."""
+    """Ends a thread that waits when its run ends: `while True: time.sleep(1)` would go on for ever."""
 
 
 def find_error(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:

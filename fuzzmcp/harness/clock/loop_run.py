@@ -52,7 +52,7 @@ class LoopRun(ABC):
         self.turns = 0
         self.last_turn = base.SPIN
         self.waiting = False  # in real time, for a worker
-        self.idle = False  # while waiting: but for the workers, nothing could happen any more
+        self.idle = False  # while waiting: nothing but the workers could make anything happen
         self.draining = False
         self.over = False
         self.struck = False
@@ -91,7 +91,7 @@ class LoopRun(ABC):
         return self.scheduler
 
     def hurry(self) -> None:  # noqa: B027  (a hook)
-        """Threads wait for their turn: let them go first before long, however busy the loop is."""
+        """Let the threads in the queue work soon, also when the loop is busy."""
 
     # -- the loop's decisions ------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class LoopRun(ABC):
         self.last_turn = self.turns + base.DRAIN
 
     def end_threads(self) -> bool:
-        """End the threads that wait for something; whether there was any that had not been told before."""
+        """End the threads that wait for something; False when they were told before, or there are none."""
         scheduler = self.scheduler
         if scheduler is None or scheduler.over:
             return False
@@ -149,7 +149,7 @@ class LoopRun(ABC):
     # -- time.sleep ----------------------------------------------------------------------------------------------------
 
     def block(self, seconds: float, frame: FrameType) -> None:
-        """time.sleep on the loop's thread. One entry per place and turn, else a polling loop would fill the memory."""
+        """time.sleep on the loop's thread. It has one entry per place and turn: else polling would fill the memory."""
         if self._slept_turn != self.turns:
             self._slept, self._slept_turn, self._slept_count = {}, self.turns, 0
         where = where_is(frame)
@@ -176,11 +176,11 @@ class LoopRun(ABC):
         raise LoopStalled(f"the loop does not turn: {why}")
 
     def sleep_in_thread(self, managed: ManagedThread, seconds: float, frame: FrameType) -> None:
-        """time.sleep on another thread; inf is until the run ends."""
+        """Park another thread, as `time.sleep` does; inf is until the run ends."""
         self.ensure_scheduler().wait(managed, _never, seconds, frame)
 
     def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None:
-        """A loop was blocked by a wait that began at `since`, by the time of `time.monotonic`."""
+        """Write down that a wait blocked a loop. It began at `since`, in the time of `time.monotonic`."""
         seconds = math.inf if for_ever else round(self.monotonic() - since, 9)
         if seconds > 0:
             self.blocked.append(Blocked(round(since - UPTIME, 9), seconds, where_is(frame)))

@@ -15,11 +15,11 @@ from fuzzmcp.harness.clock.base import GRACE, real_lock
 class Worker:
     """Work in another thread, for which the clock must stand still."""
 
-    patience: float  # real seconds of standing still that are left to it
+    patience: float  # real seconds for which the clock may still stand still for it
     daemon: bool = False  # a daemon thread may outlive the run: time passes without it, but no deadlock is declared
-    awaited: bool = False  # its result is not delivered yet
+    awaited: bool = False  # the result is not delivered yet
     running: bool = False
-    jobless: bool = False  # a thread of a pool that has no job: idle is its natural state
+    jobless: bool = False  # a thread of a pool without a job: it may be idle for ever
 
     def holds(self, idle: bool) -> bool:
         if self.jobless or (self.daemon and not idle):
@@ -45,12 +45,12 @@ class ManagedThread(Worker):
     due: float = math.inf  # while parked: when it wakes at the latest
     since: int = 0  # while parked: its place among those that wake at the same moment
     polling: bool = False  # while parked: it wakes whenever time has passed
-    preempted: bool = False  # it lost its turn, because it works for too long or waits for something that nobody knows
+    preempted: bool = False  # it lost its turn: it works for too long, or waits for something unknown
     gone: bool = False
     pool: bool = False  # a thread of a pool
-    loops: int = 0  # event loops of its own that are running
+    loops: int = 0  # event loops that run on it
     joiners: list[ManagedThread] = field(default_factory=list, repr=False)
-    yields: int = 0  # how often it let the others go first, at `moment`
+    yields: int = 0  # how often it let the others go first at `moment`
     moment: float = -math.inf
 
 

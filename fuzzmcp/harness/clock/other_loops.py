@@ -1,4 +1,14 @@
-"""Event loops of asyncio that code of a run makes for itself, for a thread of its own: they share the run's time."""
+"""Event loops of asyncio that code of a run makes for itself, mostly for a thread of its own: they share the run's
+time.
+
+A client that blocks its caller often keeps a loop in a thread. That loop would wait in its selector, in real time. So
+`asyncio.new_event_loop` gives it a `VirtualLoop` instead, with a driver that moves no time: a loop with nothing to do
+parks its thread in the scheduler until its next timer is due or another thread wakes the loop. A loop that is never
+idle yields its turn now and then.
+
+The loop asks for the run of its thread anew at each turn, because it may be made in one thread and run in another. A
+loop that outlives its run, or gets a thread of no run, waits in real time like any other.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +28,7 @@ from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
 class ThreadLoopDriver:
-    """A loop that some thread runs, in the time of whatever run that thread belongs to."""
+    """Drives the loop of a thread, in the time of the run that the thread belongs to."""
 
     def __init__(self, loop_run: LoopRun) -> None:
         self._origin = loop_run
@@ -60,11 +70,12 @@ class ThreadLoopDriver:
             if registration.loop_run.over:
                 raise RunOver
             scheduler = registration.loop_run.ensure_scheduler()
+            # A busy loop does not park, so nothing else would let the other threads work, or time pass.
             scheduler.yield_turn(registration.thread or scheduler.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
         registration, due = registrations.get(get_ident()), self.loop.next_due()
-        if registration is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
+        if registration is None:  # its thread belongs to no run: it is a loop like any other
             return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
         if registration.loop_run.over:
             raise RunOver
@@ -82,7 +93,7 @@ class ThreadLoopDriver:
     # -- the end of the run --------------------------------------------------------------------------------------------
 
     def cancel_tasks(self) -> None:
-        """The run ends: whatever still happens on this loop shall end, and nobody needs to hear of it."""
+        """Cancel the tasks of the loop, because the run ends. What they raise then is told to no one."""
 
         def cancel() -> None:
             for task in self.loop.living_tasks():

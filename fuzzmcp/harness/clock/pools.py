@@ -1,4 +1,4 @@
-"""The threads of trio, which outlive runs: whatever they do for a run takes its turns with the run's own threads.
+"""The threads of trio, which outlive runs: a job that they do for a run takes turns with the run's own threads.
 
 The pools of asyncio and anyio are made anew for each loop, so their threads are the run's own.
 """
@@ -17,7 +17,7 @@ from fuzzmcp.harness.clock.threads import at_work, unregistered
 
 @functools.cache
 def watch_trio_threads() -> None:
-    """Count what trio's threads do, whoever asked for it."""
+    """Register the jobs of trio's threads with the run that asks for them."""
     cache = internals.trio_thread_cache()
     original = cache.start_thread_soon
 
@@ -41,7 +41,7 @@ def watch_trio_threads() -> None:
                 if not me.gone:
                     work.__exit__(None, None, None)
 
-        with unregistered():  # a cached thread outlives the run, so it must not be taken for one of the client's
+        with unregistered():  # a cached thread outlives the run, so it is none of the client's threads
             return original(self, begin, deliver_and_end, name)
 
     replace_during_runs(cache, "start_thread_soon", start_thread_soon)

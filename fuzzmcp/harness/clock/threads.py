@@ -1,4 +1,4 @@
-"""The threads that code of a run starts, and the jobs they do."""
+"""The threads that code of a run starts, and the jobs that they do."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fuzzmcp.harness.clock.managed import ManagedThread
 from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 
 managed_threads: dict[threading.Thread, ManagedThread] = {}
-"""Of the threads that runs have started and that still live."""
+"""The threads that runs have started and that still live."""
 
 
 @contextmanager
 def unregistered() -> Iterator[None]:
-    """For a while, nothing of what this thread does is the run's: what it waits for comes at once, in real time."""
+    """Take the calling thread out of its run for a block whose waits are short and real."""
     ident = get_ident()
     registration = registrations.pop(ident, None)
     try:
@@ -31,7 +31,7 @@ def unregistered() -> Iterator[None]:
 
 
 def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
-    """`func` as a job on the thread of a pool, whoever has started that."""
+    """`func` as a job for the thread of a pool. The thread may belong to the run, to another run or to none."""
 
     def work() -> Any:
         before = registrations.get(get_ident())
@@ -73,11 +73,11 @@ def at_work(loop_run: LoopRun, me: ManagedThread) -> Iterator[None]:
 
 
 def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
-    """What nobody catches is told to whoever drives the run; without him it is printed, as ever."""
+    """Do the work; tell `on_exception` of an error that nothing catches. Without `on_exception` Python prints it."""
     try:
         work()
     except SystemExit:
-        raise  # nobody hears of that, and a run that ends is one
+        raise  # Python ignores it in a thread, and `RunOver` is one
     except BaseException as error:
         if loop_run.ensure_scheduler().ending:
             return

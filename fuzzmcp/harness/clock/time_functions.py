@@ -1,8 +1,8 @@
 """What stands in for `time.sleep` and its kin while a run is active.
 
-Each looks its own thread up, and falls through to the real function for every thread that belongs to no run. They are
-the same objects in every run, so a module first imported during a run (`from time import sleep`) keeps something that
-is right afterwards too.
+Each looks its own thread up. It calls the real function for a thread that belongs to no run. The functions are the same
+objects in every run: a module that is first imported during a run (`from time import sleep`) keeps one of them, which
+is right after the run too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, ti
 def _seconds(value: float) -> float:
     seconds = value if isinstance(value, float) else operator.index(value)
     if not 0 <= seconds < 2**63 / 1e9:
-        real_sleep(seconds)  # negative, nan or too long: raises, as it always did
+        real_sleep(seconds)  # negative, nan or too long: raises, as the real one does
     return float(seconds)
 
 

@@ -44,7 +44,7 @@ def _nothing() -> None:
 
 
 class TrioRun(LoopRun, trio.abc.Instrument):
-    """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
+    """One run of trio. A system task, the pump, calls the callbacks: it is none of the client's tasks."""
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None, seed: int) -> None:
         if trio.lowlevel.in_trio_run():
@@ -139,7 +139,7 @@ class TrioRun(LoopRun, trio.abc.Instrument):
                     timer.callback()
 
     def _only_guards(self, due: list[_Timer]) -> bool:
-        """Whether the clock has jumped to a guard because there was nothing else to jump to: then the run is idle."""
+        """Whether only guards are due and nothing else is ahead. Then the run is idle."""
         ahead = due + [timer for _, _, timer in self._timers]
         if any(not timer.guard for timer in ahead if not timer.cancelled) or self.draining:
             return False
@@ -155,7 +155,7 @@ class TrioRun(LoopRun, trio.abc.Instrument):
         self.turns += 1
         self.waiting = timeout > 0
         if self.scheduler is not None and self.turns <= self.last_turn and self._others_first(self.scheduler):
-            self.post(_nothing)  # else trio would jump, or wait, as it has settled already
+            self.post(_nothing)  # trio has decided already to jump or to wait: look again
             self._stepped = True
         if self.turns > self.last_turn:
             self._out_of_turns()
@@ -164,11 +164,11 @@ class TrioRun(LoopRun, trio.abc.Instrument):
         elif self.idle and self._stepped:
             self.idle = False
             self.changed()
-            self.post(self.changed)  # trio has settled already how long it waits this turn: cut that short
+            self.post(self.changed)  # trio has decided already how long to wait: cut that short
         self._stepped = False
 
     def _others_first(self, scheduler: ThreadScheduler) -> bool:
-        """Let the other threads work, and let time pass for them; whether there was anything to do."""
+        """Let the other threads work, and let time pass for them; False when there was nothing to do."""
         statistics = trio.lowlevel.current_statistics()
         if self.monotonic() != self._looked:  # trio has moved its clock
             self._looked = self.monotonic()
@@ -192,7 +192,7 @@ class TrioRun(LoopRun, trio.abc.Instrument):
         self.waiting = False
 
     def _quiet(self) -> None:
-        """A whole turn passed with nothing to do: either the clock has just jumped, or nothing can happen any more."""
+        """A whole turn had nothing to do: either the clock has just jumped, or nothing can happen any more."""
         statistics = trio.lowlevel.current_statistics()
         if statistics.seconds_to_next_deadline < math.inf:
             if not self.draining:

@@ -23,14 +23,14 @@ class VirtualClock:
 
     The threads of a run (the loop's, and those started from it) see the virtual time in `time.time`, `time.monotonic`,
     their `_ns` forms and the clocks of their loops. `time.sleep` never sleeps there: on the loop's thread it moves the
-    clock and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. So do waits for
-    events, conditions, semaphores, queues, futures and threads, and the timers of a loop of asyncio's that a thread
-    makes for itself. Threads take turns: one works until it waits, so that each run has the same order. The clock
-    stands still while any works. A thread that works for longer than the watchdog's patience loses its turn, as does
-    one that waits for something else, such as a lock; of those that the client started by itself, each may then keep
-    the clock standing for one real second, all in all. A loop that polls (`while not done: await sleep(0)`) lets time
-    pass after 50,000 turns at one moment. Moments less than a nanosecond apart are the same moment. Threads that wait
-    when the run ends are ended.
+    clock and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. Waits for
+    events, conditions, semaphores, queues, futures and threads do the same, and so do the timers of a loop of asyncio
+    that a thread makes for itself. Threads take turns: one works until it waits, so each run has the same order. The
+    clock stands still while a thread works. A thread loses its turn when it works for longer than the watchdog's
+    patience, or waits for something else, such as a lock. It may then keep the clock standing for one real second, all
+    in all, if the client started it by itself. A loop that polls (`while not done: await sleep(0)`) lets time pass
+    after 50,000 turns at one moment. Moments less than a nanosecond apart are the same moment. Threads that wait when
+    the run ends are ended.
 
     Not virtual: a name bound before the run (`from time import sleep`: that one really sleeps, and the watchdog sees
     a stall if it is long), `datetime.now`, `time.perf_counter`, locks, an event loop that asyncio did not make
@@ -57,7 +57,7 @@ class VirtualClock:
         3600.0
     """
 
-    blocked: list[Blocked]  # who blocked the loop in the last run, in order; one entry per place and turn of the loop
+    blocked: list[Blocked]  # what blocked the loop in the last run, in order; one entry per place and turn of the loop
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class VirtualClock:
         return loop_run.call_at(when, callback, guard=guard)
 
     def on_loop(self, callback: Callable[[], None]) -> None:
-        """Call it on the loop's thread: at once if that is this one, else soon."""
+        """Call it on the loop's thread: at once on that thread, else soon."""
         loop_run = self._loop_run
         if loop_run is None or loop_run.main_ident == get_ident():
             callback()
@@ -155,7 +155,7 @@ class VirtualClock:
     def threads_left(self) -> list[str]:
         """The threads that the client has started and that live, by name and without numbers, in the order of birth.
 
-        The threads of pools do not count, nor daemon threads without an event loop: they serve the whole process.
+        The threads of pools and daemon threads without an event loop do not count: they serve the whole process.
         """
         scheduler = None if self._loop_run is None else self._loop_run.scheduler
         return [] if scheduler is None else [re.sub(r"-\d+", "", managed.name) for managed in scheduler.left()]

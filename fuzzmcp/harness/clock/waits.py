@@ -1,7 +1,14 @@
 """What stands in for the waits of the standard library while a run is active.
 
-All of them come down to the lock that a condition waits for: events, semaphores, barriers, futures and queues. The
-queue that executors use is written in C, so it is replaced by one that is not; and a thread is joined in its own way.
+`Condition.wait` makes a new lock for each wait, takes it, and takes it again; `notify` releases that lock. Events,
+semaphores, barriers, futures and queues all wait in a condition. So one replacement covers them all: the maker of that
+lock (`_allocate_lock`), which gives a lock of ours to `Condition.wait` and a real one to everything else. The second
+`acquire` parks the thread, and `release` wakes it. The objects stay the standard ones, and one that was made before the
+run works too.
+
+Three waits need more. Executors keep their jobs in a queue that is written in C, so a queue that stands on a condition
+replaces it. `Thread.join` waits in C. A pool that is older than the run has threads that belong to no run, so the jobs
+that it gets (`_submit`) join the run for as long as they last.
 """
 
 from __future__ import annotations
@@ -25,11 +32,15 @@ from fuzzmcp.harness.clock.threads import inside, managed_threads, unregistered
 from fuzzmcp.harness.clock.time_functions import monotonic
 
 pools: WeakKeyDictionary[ThreadPoolExecutor, LoopRun] = WeakKeyDictionary()
-"""Those that a run has made: their threads are its own."""
+"""The executors that a run has made: their threads belong to the run."""
 
 
 def _scheduler_of(registration: Registration | None) -> tuple[ThreadScheduler, ManagedThread] | None:
-    """Nobody but a foreign thread could wake a main thread that is alone: that is waited for in real time."""
+    """The scheduler for a wait, and the thread that waits; None for a wait in real time.
+
+    A main thread without other threads has no scheduler to wait in: only a thread of no run could wake it, and that
+    thread works in real time.
+    """
     if registration is None:
         return None
     scheduler = registration.loop_run.scheduler
@@ -39,7 +50,7 @@ def _scheduler_of(registration: Registration | None) -> tuple[ThreadScheduler, M
 
 
 class _Lock:
-    """The lock that a condition makes for one wait: it takes it, and takes it again as soon as it is notified."""
+    """The lock of one wait of a condition. The first `acquire` is free, the second one is the wait."""
 
     def __init__(self, scheduler: ThreadScheduler, me: ManagedThread, frame: FrameType) -> None:
         self._scheduler, self._me, self._frame = scheduler, me, frame
@@ -70,7 +81,7 @@ def _allocate_lock() -> Any:
 
 
 def _outside_of_threading(frame: FrameType) -> FrameType:
-    """Who waits, in his own words: not the condition in the event in the future."""
+    """The frame of the code that waits. The frames in between are those of a condition, an event, a future."""
     own: FrameType | None = frame
     while own is not None and own.f_code.co_filename in internals.WAITING_FILES:
         own = own.f_back
@@ -78,7 +89,11 @@ def _outside_of_threading(frame: FrameType) -> FrameType:
 
 
 class _SimpleQueue(queue.Queue[Any]):
-    """What executors keep their jobs in."""
+    """The queue in which executors keep their jobs.
+
+    A thread that waits here without a time limit is a thread of a pool without a job. It is `jobless` meanwhile, so the
+    clock never stands still for it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +106,7 @@ class _SimpleQueue(queue.Queue[Any]):
         me.pool = me.jobless = True
         try:
             return super().get()
-        except RunOver:  # it may outlive the run, as it does elsewhere
+        except RunOver:  # a thread of a pool may outlive the run, as it outlives its jobs
             with unregistered():
                 return super().get()
         finally:
@@ -106,9 +121,11 @@ def _pool(self: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> None:
 
 
 def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-    """To the threads of an executor that is older than the run: the clock stands still until they have begun.
+    """Give a job to an executor that is older than the run: the clock stands still until the job has begun.
 
-    The future is one of ours: whoever waits for it is told while its thread still has its turn.
+    The threads of the executor belong to no run and cannot be made to. The job itself is registered as a thread of the
+    run while it lasts (`inside`). The future is made here and set by the job, while the job still has its turn. The
+    executor would set its own future after the job has left the run, and the order of what follows would be accidental.
     """
     registration = current()
     if registration is None or pools.get(self) is registration.loop_run:

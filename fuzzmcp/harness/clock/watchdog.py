@@ -1,4 +1,17 @@
-"""Interrupts a loop that does not turn."""
+"""Interrupts a loop that does not turn.
+
+Virtual time stands still while code works. A client that loops for ever would hang the search, so one daemon thread
+looks at the active runs in real time. It counts the turns of each loop: a loop that has not turned between two looks
+for longer than its patience gets `LoopStalled`, thrown into its thread by CPython's `PyThreadState_SetAsyncExc`. The
+exception strikes between two bytecodes, so code that waits in C is not interrupted before it comes back.
+
+The exception may strike late, when the stalled code has ended by itself. Three measures keep it inside of the run: a
+strike happens under the lock, and only at a run that is still watched and has not turned; `unwatch` takes the run off
+under the same lock; and `unwatch` then lets an exception that is under way strike at once, and swallows it.
+
+A loop that waits for a thread (`waiting`) does not stall. The wait uses up the patience of that thread instead
+(`LoopRun.charge`).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +37,7 @@ class _Seen:
 
 
 class Watchdog:
-    """One daemon thread for the process. It looks at the active runs a few times a second, and sleeps without any."""
+    """One daemon thread for the process. It looks at the active runs a few times a second; without runs it sleeps."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -56,7 +69,7 @@ class Watchdog:
                     else:
                         self._active[loop_run.main_ident] = above
                 if loop_run.struck:
-                    _take_pending()  # what is under way must not hit the caller of run()
+                    _take_pending()  # an exception that is under way must not strike the caller of run()
             except LoopStalled:
                 continue
             return
@@ -106,7 +119,7 @@ def _interrupt(ident: int, exception: type[BaseException]) -> None:
 
 
 def _take_pending() -> None:
-    """Give an exception that is under way to this thread the chance to arrive here.
+    """Let an exception that is under way to this thread strike here.
 
     Withdrawing it (PyThreadState_SetAsyncExc with NULL) would leave CPython 3.11's eval breaker set for good, and the
     next traced function call, as in Hypothesis's explain phase, would never return.
