@@ -140,13 +140,12 @@ class ThreadScheduler:
         self.patience = base.GRACE if self.over else self._host.watchdog
         chosen.gate.release()
 
-    def _unpark(self, thread: ManagedThread) -> bool:
-        if not thread.parked:
-            return False
-        thread.parked = thread.polling = False
-        thread.due = math.inf
-        self._ready.append(thread)
-        return True
+    def _unpark(self, thread: ManagedThread) -> None:
+        """Put a parked thread into the queue. The lock is held."""
+        if thread.parked:
+            thread.parked = thread.polling = False
+            thread.due = math.inf
+            self._ready.append(thread)
 
     def wake(self, thread: ManagedThread) -> None:
         """Let a parked thread look whether its wait is over. Called from any thread."""
@@ -209,6 +208,7 @@ class ThreadScheduler:
         return lost
 
     def _await_turn(self, me: ManagedThread) -> None:
+        """Wait at the gate. A thread that gets its turn after the end of the run is ended by it."""
         me.gate.acquire()
         if self.over:
             raise RunOver
@@ -288,6 +288,7 @@ class ThreadScheduler:
     # -- waits ---------------------------------------------------------------------------------------------------------
 
     def _park(self, me: ManagedThread, due: float, done: Callable[[], bool], *, polling: bool = False) -> None:
+        """Give the turn away until the thread is woken or `due` comes, unless `done()` already."""
         with self._lock:
             if self.over:
                 raise RunOver
