@@ -17,6 +17,7 @@ from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.backing_server import catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
+from fuzzmcp.upstream.in_run import below_of
 
 _DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
@@ -116,7 +117,7 @@ def run(
         case = script
     else:
         case = case_of(script, calls=calls, tools=loaded, **given)
-    return drive(case, target, promised.limits, front=server, quiet=quiet)
+    return drive(case, target, promised.limits, front=server, below=below_of(target), quiet=quiet)
 
 
 def _refuse(beside: Mapping[str, Any], tools: bool) -> None:

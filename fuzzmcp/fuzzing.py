@@ -25,6 +25,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
+from fuzzmcp.upstream.in_run import below_of
 
 
 def fuzz(
@@ -78,7 +79,7 @@ def fuzz(
     subject = Subject(_place_of(target), target.role, options=(*_tools_option(tools), *_contract_options(contract)))
 
     def driven(case: Case) -> Run:
-        return drive(case, target, promised.limits, front=front)
+        return drive(case, target, promised.limits, front=front, below=below_of(target))
 
     @cache
     def ready() -> str:

@@ -28,6 +28,7 @@ from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_and_serv
 from fuzzmcp.harness.run import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.target import Target, TargetError, find, load
+from fuzzmcp.upstream.in_run import below_of
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,9 @@ class Job:
 
         Args:
             case: The case.
-            below: The HTTP backend of the run, as `fuzzmcp.harness.run.drive` takes it.
+            below: The HTTP backend of the run; one with nothing wrong when None, for a client that asks for one.
         """
+        below = below_of(self.target) if below is None else below
         return drive(case, self.target, self.contract.limits, front=self.front, below=below, quiet=self.quiet)
 
 

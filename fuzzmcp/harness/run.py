@@ -46,13 +46,16 @@ def drive(
         target: The client or agent.
         limits: Where the run is cut short.
         front: A real server behind the fake, as `fuzzmcp.harness.backing_server.Front`.
-        below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.Below`; one with nothing wrong when None.
+        below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.below_of` makes it for each run of a target.
         quiet: Swallow what the client prints.
 
     Raises:
         HarnessError: fuzzmcp itself failed: never the client's fault.
+        TypeError: The target asks for an HTTP backend, and `below` is None.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
+    if target.backend is not None and below is None:
+        raise TypeError(f"{target.name} takes an HTTP backend as '{target.backend}': hand one in as below")
     session = _Session(case, target, limits or Limits(), front, below)
     with interrupts() as pressed, prints(quiet), collection_paused():
         try:
@@ -237,13 +240,8 @@ class _Session:
     def client(self) -> Any:
         """The client or agent, begun with its server, and with the backend that it asks for."""
         backend = self.target.backend
-        if backend is None:
-            return self.target.function(self.wire)
-        if self.below is not None:
-            return self.target.function(self.wire, **{backend: self.below.upstream})
-        from fuzzmcp.upstream.in_run import beside
-
-        return self.target.function(self.wire, **{backend: beside(self.target.function)})
+        given = {} if backend is None else {backend: self.below.upstream}
+        return self.target.function(self.wire, **given)
 
     async def run_agent(self) -> None:
         self.connected = True

@@ -23,6 +23,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
+from fuzzmcp.upstream.in_run import below_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
@@ -96,7 +97,8 @@ class ScriptedServer:
             TargetError: It is neither.
         """
         __tracebackhide__ = True
-        happened = drive(self.case, target_of(client), self._contract(client, contract).limits, front=self.front)
+        target, limits = target_of(client), self._contract(client, contract).limits
+        happened = drive(self.case, target, limits, front=self.front, below=below_of(target))
         self.runs.append(happened)
         return happened
 

@@ -20,6 +20,7 @@ from fuzzmcp.search.corpus import FAILS, FIXED, CaseFileError, Replayed, SavedCa
 from fuzzmcp.search.findings import Finding, kinds_of, numbered, short
 from fuzzmcp.search.readiness import plain, prove
 from fuzzmcp.search.result import Progress, Result
+from fuzzmcp.upstream.in_run import below_of
 
 CANARY_RUNS = 300
 
@@ -210,7 +211,8 @@ def _places(place: Path | None) -> Sequence[Path]:
 
 
 def _driven(plan: Plan, case: Case) -> Any:
-    return drive(case, plan.target, plan.contract.limits, front=plan.front, quiet=plan.quiet)
+    target, limits = plan.target, plan.contract.limits
+    return drive(case, target, limits, front=plan.front, below=below_of(target), quiet=plan.quiet)
 
 
 def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:

@@ -30,6 +30,7 @@ from fuzzmcp.search.readiness import moments, prove
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
+from fuzzmcp.upstream.in_run import below_of
 
 _BATCH = 200
 _NOTHING: dict[str, Violation] = {}
@@ -374,7 +375,9 @@ class Search:
         return self._replay(case)
 
     def _replay(self, case: Case) -> Run:
-        return drive(case, self.target, self.contract.limits, front=self._front, quiet=self._quiet)
+        return drive(
+            case, self.target, self.contract.limits, front=self._front, below=below_of(self.target), quiet=self._quiet
+        )
 
     # -- budget ----------------------------------------------------------------------------------------------------
 

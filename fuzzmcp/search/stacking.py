@@ -16,7 +16,7 @@ from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.search.mixes import RUNS, worst_mix
-from fuzzmcp.upstream.record import Exchange, Happened, operations
+from fuzzmcp.upstream.record import Exchange, HttpRun, operations
 
 TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")
 """What a client may well send again."""
@@ -163,7 +163,7 @@ def seen_below(run: Run, script: Script, exchanges: Sequence[Exchange]) -> Seen:
     return Seen(script, _costs_over_http(run, exchanges))
 
 
-def seen_alone(happened: Happened) -> Seen:
+def seen_alone(happened: HttpRun) -> Seen:
     """What a function of an `Upstream` cost."""
     (outcome,) = happened.outcomes
     costs = _of_one_call(happened.requests, outcome, happened.idle, happened.stopped, happened.blocked)

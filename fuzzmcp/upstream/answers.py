@@ -5,8 +5,9 @@ from __future__ import annotations
 import email.utils
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fuzzmcp.core.fault_row import Http
 from fuzzmcp.core.script import Action, Step
@@ -19,8 +20,16 @@ HINTS: tuple[Hints, ...] = ("seconds", "decimal", "date")
 _LAST_DATE = 253_402_300_799  # the end of the year 9999, past which no HTTP date can be written
 
 
+class Backend(Protocol):
+    """What a transport asks for an answer: an `Upstream`."""
+
+    def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Any: ...
+    async def answer(self, pending: Any, patience: float | None) -> HttpReply: ...
+    def answer_blocking(self, pending: Any, patience: float | None) -> HttpReply: ...
+
+
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     """One HTTP response.
 
     `body` is what is sent; a truncated one is shorter than its content-length says. `hint` is the retry-after as the
@@ -51,7 +60,7 @@ def why_unreachable(step: Step) -> str | None:
     return None if step.method == "call" else f"{step}: a plain HTTP API has no {step.method} requests"
 
 
-def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> Reply:
+def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> HttpReply:
     """The response for an answer that is sent at once.
 
     Args:
@@ -106,7 +115,7 @@ def _reply(
     *more: tuple[str, str],
     hint: float | None = None,
     cut: bool = False,
-) -> Reply:
+) -> HttpReply:
     length = max(1, len(body)) if cut else len(body)
     date = email.utils.formatdate(min(math.floor(EPOCH + now), _LAST_DATE), usegmt=True)
     headers = (
@@ -116,7 +125,7 @@ def _reply(
         ("request-id", _request_id(serial)),
         *more,
     )
-    return Reply(status, headers, body[: len(body) // 2] if cut else body, hint)
+    return HttpReply(status, headers, body[: len(body) // 2] if cut else body, hint)
 
 
 def _request_id(serial: int) -> str:

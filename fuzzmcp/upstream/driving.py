@@ -17,9 +17,9 @@ from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
-from fuzzmcp.upstream.record import Happened
+from fuzzmcp.upstream.record import HttpRun
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, register
+from fuzzmcp.upstream.sessions import BudgetSpent, HttpSession, register, registration_now
 from fuzzmcp.upstream.sync_code import BUDGET, seeded, virtual
 
 _CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
@@ -33,7 +33,7 @@ def run(
     hints: Hints = "seconds",
     backend: str = "asyncio",
     budget: int = BUDGET,
-) -> Happened:
+) -> HttpRun:
     """Call a function with an upstream, in virtual time, and return what happened: it is the one call of this run.
 
     An async function runs on a loop of its own; a sync one as `virtual` runs a block. `random` starts from the same
@@ -64,7 +64,7 @@ def run(
         _run_async(function, upstream, stacks, end, backend, budget)
     else:
         _run_sync(function, upstream, stacks, end, budget)
-    return Happened(
+    return HttpRun(
         script=upstream.script,
         requests=upstream.requests[before:],
         outcomes=(end.outcome(),),
@@ -130,12 +130,12 @@ def _run_async(
     backend: str,
     budget: int,
 ) -> None:
-    session = Session(stacks, 0, budget)
+    session = HttpSession(stacks, 0, budget)
     ours = Ours(lambda fault: clock.fail(fault), upstream)
     clock = VirtualClock(backend, on_task=stacks.births(ours))
 
     async def main() -> None:
-        register(place_now().timeline, session)
+        register(registration_now().loop_run, session)
         CALL.set(0)
         stacks.call_started()
         if backend == "trio":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fuzzmcp.core.trace import Leak
-from fuzzmcp.harness.clock.internals import failed_unseen
+from fuzzmcp.harness.clock import failed_unseen
 
 
 class Leftovers:
