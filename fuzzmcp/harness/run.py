@@ -17,6 +17,7 @@ from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.guards import collection_paused, interrupts, prints
 from fuzzmcp.harness.observe.leaks import Leftovers
 from fuzzmcp.harness.observe.logs import collected_logs
+from fuzzmcp.harness.observe.stack_frames import calls_the_client
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import Target
@@ -110,6 +111,7 @@ class _Session:
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
+    @calls_the_client  # its timers and callbacks
     def run(self) -> Run:
         with collected_logs(self.clock.now) as logs:
             try:
@@ -200,6 +202,7 @@ class _Session:
                 self.connect_error = error
                 self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
+    @calls_the_client
     async def connect_and_call(self) -> None:
         self.limit_session(2 * self.limits.deadline, "connecting")
         opened = contextlib.nullcontext() if self.front is None else self.front.opened()
@@ -276,6 +279,7 @@ class _Session:
             return first
         return Call(tools[0].name, tools[0].sample_arguments)
 
+    @calls_the_client
     async def call(self, number: int, call: Call | None, call_tool: Callable[..., Any]) -> None:
         """One call from start to end, with its outcome."""
         CALL.set(number)

@@ -147,13 +147,13 @@ class Upstream:
     # -- what the transports call ----------------------------------------------------------------------------------
 
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
-        """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
+        """Read a request: count it, write it down, and take its step."""
         place = place_now()
         session, now = session_of(place.timeline), place.timeline.now()
         call = session.call_now()
         with self._lock:
             operation = session.operation(call, method, url, body)
-        site, loop = session.take(call, 3, operation)
+        site, loop = session.take(call, operation)
         with self._lock:
             number = len(self._requests) + 1
             step = self._take(number - 1, session)

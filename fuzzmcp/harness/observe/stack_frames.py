@@ -9,21 +9,21 @@ import sys
 import sysconfig
 import threading
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
-from types import FrameType
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
-from fuzzmcp.core.package import FOLDER, is_ours
+from fuzzmcp.core.package import is_ours
 from fuzzmcp.core.trace import Site
+from fuzzmcp.harness.clock import threads
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LIBRARIES = tuple(
     sorted({os.path.realpath(p) + os.sep for p in map(sysconfig.get_path, ("stdlib", "purelib", "platlib")) if p})
 )
-_HARNESS_FILE = os.path.join(FOLDER + "harness", "run.py")
-_JOBS = os.path.join(FOLDER + "harness", "clock", "threads.py")
-_TRIO_THREADS = os.path.join(os.sep, "trio", "_threads.py")
 _MACHINERY_FILES = tuple(
     library + name
     for library in _LIBRARIES
@@ -41,18 +41,24 @@ _STEPPED = (types.CoroutineType, types.AsyncGeneratorType)
 
 
 _OWN, _LIBRARY, _MACHINERY, _HARNESS = range(4)
-"""What a source file is: the client's, an installed package's that may be a layer of it; or event loops, threads and
-fuzzmcp, which are passed by; or where the client's code ends, for what follows is whoever runs it."""
+"""What a source file is.
+
+* own: The client's code.
+* library: An installed package. It may be a layer of the client, as an SDK is.
+* machinery: Event loops, threads and fuzzmcp. Their frames are skipped, wherever they lie on a stack.
+* harness: Machinery, with functions among it that call the client. Such a function ends the client's part of a stack.
+"""
+
+_CALLERS: set[CodeType] = set()
+"""The functions that call the client."""
 
 
 class _Kinds(dict[str, int]):
-    """The kind of each source file, by the name that code objects have of it."""
+    """The kind of each source file, by the file name of its code objects."""
 
     def __missing__(self, filename: str) -> int:
         path, of_library = _place(filename)
-        if filename == _HARNESS_FILE:
-            kind = _HARNESS
-        elif is_ours(filename) or path.startswith(_MACHINERY_FILES):
+        if is_ours(filename) or path.startswith(_MACHINERY_FILES):
             kind = _MACHINERY
         else:
             kind = _LIBRARY if of_library else _OWN
@@ -61,6 +67,18 @@ class _Kinds(dict[str, int]):
 
 
 _KINDS = _Kinds()
+
+
+def calls_the_client(function: _Function) -> _Function:
+    """Mark a function that calls the client's code: its frame, and those outside of it, are not the client's.
+
+    The mark is on the code object. So it stays with the function in whichever file that is, and calling it costs no
+    more. Functions of the same file that the client calls, through many others, are skipped like all that is ours.
+    """
+    code = function.__code__
+    _CALLERS.add(code)
+    _KINDS[code.co_filename] = _HARNESS
+    return function
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +107,7 @@ def running(frame: FrameType | None) -> list[FrameType]:
             frames.append(frame)
             if code.co_flags & _COROUTINE:
                 last = len(frames)
-        elif kind == _HARNESS:
+        elif kind == _HARNESS and code in _CALLERS:
             break
         frame = frame.f_back
     return frames[:last] if last else frames
@@ -114,7 +132,7 @@ def own_frame(frame: FrameType | None, files: Collection[str]) -> FrameType | No
     while frame is not None:
         code = frame.f_code
         kind = _KINDS[code.co_filename]
-        if kind == _HARNESS:
+        if kind == _HARNESS and code in _CALLERS:
             break
         if kind <= _LIBRARY:
             if found is None and (kind == _OWN or _place(code.co_filename)[0] in files):
@@ -134,7 +152,7 @@ def coroutines(frame: FrameType | None) -> int:
         code = frame.f_code
         if code.co_flags & _COROUTINE:
             kind = _KINDS[code.co_filename]
-            if kind == _HARNESS:
+            if kind == _HARNESS and code in _CALLERS:
                 break
             count += kind <= _LIBRARY
         frame = frame.f_back
@@ -159,22 +177,36 @@ def suspended(awaitable: Any) -> Iterator[FrameType]:
 def asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[FrameType]] | None:
     """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
     inner: list[FrameType] = []
+    trio_threads = _trio_threads()
     for outer in _outwards(frame):
-        kind = _KINDS[outer.f_code.co_filename]
-        if kind == _HARNESS:
+        code = outer.f_code
+        kind = _KINDS[code.co_filename]
+        if kind == _HARNESS and code in _CALLERS:
             return None
         if kind <= _LIBRARY:
             inner.append(outer)
-        elif outer.f_code.co_filename.endswith(_TRIO_THREADS):
+        elif code.co_filename == trio_threads:
             return inner, running(outer)
     return None
+
+
+@lru_cache(maxsize=1)
+def _trio_threads() -> str:
+    """The file of trio in which its tasks do what threads ask for.
+
+    This is a private fact of trio: the code that runs such a request lies in the file of `to_thread.run_sync`.
+    """
+    import trio  # the running task is one of trio's, so this loads nothing
+
+    code: CodeType = inspect.unwrap(trio.to_thread.run_sync).__code__
+    return code.co_filename
 
 
 def asking_thread() -> list[FrameType]:
     """The client's frames in the thread that has asked the loop for something, if there is just one that works."""
     own, asking = threading.get_ident(), []
     for ident, frame in sys._current_frames().items():
-        if ident != own and any(f.f_code.co_filename == _JOBS for f in _outwards(frame)):
+        if ident != own and any(f.f_code.co_filename == threads.__file__ for f in _outwards(frame)):
             asking.append(running(frame))
     return asking[0] if len(asking) == 1 else []
 

@@ -61,20 +61,19 @@ class Stacks:
         if task is not None:
             self._roots[CALL.get()] = weakref.ref(task)
 
-    def task_started(self, task: Any, parent: Any, depth: int = 2) -> None:
+    def task_started(self, task: Any, parent: Any) -> None:
         """Remember who started a task, so that a stack can go on across tasks.
 
         Args:
             task: The new task, of either loop.
             parent: The task that was running when it was made, or None.
-            depth: Frames between this one and the first that may be the client's.
         """
         code = getattr(coroutine_of(task), "cr_code", None)
         if code is not None and is_ours(code.co_filename):
             return
         self._born += 1
         if parent is not None:
-            frames = coroutines(sys._getframe(depth))
+            frames = coroutines(sys._getframe(1))
             self._births[task] = _Birth(weakref.ref(parent), frames, self._level(parent) + 1, self._born)
         elif CALL.get() is not None:  # a thread has asked the loop for it
             self._births[task] = _Birth(None, 0, 2, self._born)
@@ -88,7 +87,7 @@ class Stacks:
         class Births(trio.abc.Instrument):
             def task_spawned(self, task: Any) -> None:
                 with suppress(RuntimeError):  # nobody runs: trio itself has made it
-                    stacks.task_started(task, trio.lowlevel.current_task(), 2)
+                    stacks.task_started(task, trio.lowlevel.current_task())
 
         trio.lowlevel.add_instrument(Births())
 
@@ -111,28 +110,27 @@ class Stacks:
         served = self._being_served()
         return None if served is None else served.call
 
-    def take(self, call: Hashable | None, depth: int = 2, *, sure: bool = True) -> tuple[Site | None, Loop | None]:
+    def take(self, call: Hashable | None, *, context_known: bool = True) -> tuple[Site | None, Loop | None]:
         """Where the running request comes from, and the place that looped if its call has sent one before.
 
         Args:
             call: The call that the request belongs to, or None. Whoever counts requests of another kind has another
                 key for them.
-            depth: Frames between this one and the first of the client's.
-            sure: Whether the running code works for the call, as its context says. One that does not, such as a worker
+            context_known: Whether the running code works for the call, as its context says. One that does not, such as a worker
                 behind a queue, is not below what asked for the request.
         """
-        frame = sys._getframe(depth)
+        frame = sys._getframe(1)
         if call is None:
             own = own_frame(frame, self._own)
             return (self._sender(self._chain(frame)) if own is None else site_of(own)), None
         chain = self._chain(frame)
         if self._served:
             chain, spliced = self._spliced(chain)
-            sure = sure or spliced
+            context_known = context_known or spliced
         site = self._sender(chain)
         before = self._before.get(call)
         self._before[call] = {frame for _, frames in chain for frame in frames}
-        return site, None if before is None else _innermost_shared(before, chain, sure)
+        return site, None if before is None else _innermost_shared(before, chain, context_known)
 
     def _sender(self, chain: _Chain) -> Site | None:
         """The innermost place in the client's own code, or the entry into the library where all is a library's."""
@@ -260,12 +258,12 @@ def _current_task() -> Any:
     return None
 
 
-def _innermost_shared(before: set[FrameType], chain: _Chain, sure: bool) -> Loop | None:
+def _innermost_shared(before: set[FrameType], chain: _Chain, context_known: bool) -> Loop | None:
     """The innermost frame that was there before: by a retry library's loop, the function that it retries."""
     for level, frames in chain:
         for place, frame in enumerate(frames):
             if frame in before:
-                depth = (level, len(frames) - 1 - place) if sure else None
+                depth = (level, len(frames) - 1 - place) if context_known else None
                 found = retried(frame)
                 if found is not None:
                     code, library = found

@@ -261,7 +261,7 @@ class MemoryWire:
             else:
                 call = self._call(frame)
                 ours = call if frame["method"] == "tools/call" else None
-                site, loop = self.stacks.take(ours, depth=4, sure=CALL.get() is not None)
+                site, loop = self.stacks.take(ours, context_known=CALL.get() is not None)
             self._call_of[serial] = call
             self.events.append(Event(now, "request", connection, call, serial, frame, site=site, loop=loop))
         return self._left >= 0
