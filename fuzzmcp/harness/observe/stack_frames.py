@@ -150,11 +150,11 @@ def coroutines(frame: FrameType | None) -> int:
     count = 0
     while frame is not None:
         code = frame.f_code
-        if code.co_flags & _COROUTINE:
-            kind = _KINDS[code.co_filename]
-            if kind == _HARNESS and code in _CALLERS:
-                break
-            count += kind <= _LIBRARY
+        kind = _KINDS[code.co_filename]
+        if kind <= _LIBRARY:
+            count += code.co_flags & _COROUTINE != 0
+        elif kind == _HARNESS and code in _CALLERS:
+            break
         frame = frame.f_back
     return count
 
