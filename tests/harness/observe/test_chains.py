@@ -80,13 +80,17 @@ def asked(tool: Callable[[Stacks], Any], backend: str, *, calls: int = 1, worker
             for _ in range(2):
                 await server.ask(call)
 
+        async def in_a_task_more(asks: Any, call: int) -> None:
+            async with anyio.create_task_group() as deeper:
+                deeper.start_soon(asks, call)
+
         server = Server(stacks, tried, workers=workers)
         async with anyio.create_task_group() as group:
             group.start_soon(server.serve)
             await anyio.sleep(1)
             async with anyio.create_task_group() as agents:
                 for call in range(calls):
-                    agents.start_soon(turn, call)
+                    agents.start_soon(in_a_task_more, turn, call)
             await server.close()
 
     played(main, backend)
@@ -124,7 +128,7 @@ def test_a_tool_lies_below_the_turn_of_the_agent_that_asked_for_it(backend: str)
     assert outer is not None
     assert inner.depth is not None
     assert outer.depth is not None
-    assert outer.depth < inner.depth
+    assert inner.depth[0] == outer.depth[0] + 1
     assert again == inner
 
 
@@ -183,31 +187,56 @@ def test_a_stack_goes_on_from_task_to_task_however_many_there_are(backend: str) 
 
 
 @both
-def test_a_parent_that_went_deeper_since_lends_only_what_it_had(backend: str) -> None:
-    """The child lies below `main` alone: its parent began to wait in `later` when the child was there already."""
+def test_a_parent_that_went_deeper_since_lends_only_the_frames_that_it_had(backend: str) -> None:
+    """While both children send, their parent waits in `later`, where it has started neither of them."""
     seen: list[Loop | None] = []
 
     async def main(stacks: Stacks) -> None:
         CALL.set(0)
         stacks.call_started()
 
-        async def child() -> None:
-            for _ in range(2):
-                await attempt()
-
-        async def attempt() -> None:
+        async def child(seconds: float) -> None:
+            await anyio.sleep(seconds)
             seen.append(take(stacks))
 
         async def later() -> None:
             await anyio.sleep(5)
 
         async with anyio.create_task_group() as group:
-            for _ in range(2):
-                group.start_soon(child)
-                await later()
+            for seconds in range(2):
+                group.start_soon(child, seconds)
+            await later()
 
     played(main, backend)
-    assert functions(seen) == ["", "child", "main", "child"]
+    assert functions(seen) == ["", "main"]
+
+
+@both
+def test_what_an_agent_sends_while_it_waits_for_a_server_is_not_below_that_server(backend: str) -> None:
+    seen: list[Loop | None] = []
+
+    async def main(stacks: Stacks) -> None:
+        CALL.set(0)
+        stacks.call_started()
+
+        async def waits() -> None:
+            with stacks.serving(0):
+                await anyio.sleep(9)
+
+        async def sends() -> None:
+            await anyio.sleep(1)
+            for _ in range(2):
+                seen.append(take(stacks))
+
+        for _ in range(2):
+            async with anyio.create_task_group() as group:
+                group.start_soon(waits)
+                await anyio.sleep(1)
+                group.start_soon(sends)
+
+    played(main, backend)
+    assert functions(seen) == ["", "sends", "main", "sends"]
+    assert [loop.depth[0] for loop in seen if loop is not None and loop.depth is not None] == [1, 0, 1]
 
 
 def test_a_thread_and_the_tasks_that_it_asks_for_lie_below_the_task_of_its_call() -> None:
