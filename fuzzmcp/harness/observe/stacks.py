@@ -120,15 +120,15 @@ class Stacks:
             return (self._sender(self._chains.of(frame, CALL.get())) if own is None else site_of(own)), None
         chain, spliced = self._chains.through_servers(frame, CALL.get())
         before = self._before.get(call)
-        self._before[call] = {frame for segment in chain for frame in segment.frames}
+        self._before[call] = {frame for _, frames in chain for frame in frames}
         loop = None if before is None else _innermost_shared(before, chain, context_known or spliced)
         return self._sender(chain), loop
 
     def _sender(self, chain: Chain) -> Site | None:
         """The innermost place in the client's own code, or the entry into the library where all is a library's."""
         frame = None
-        for segment in chain:
-            for frame in segment.frames:
+        for _, frames in chain:
+            for frame in frames:
                 if is_own(frame, self._own):
                     return site_of(frame)
         return None if frame is None else site_of(frame)
