@@ -1,4 +1,9 @@
-"""Frames of the client: which file is whose, and what of a stack, or of what a task awaits, is the client's."""
+"""Which frames are the client's: of a stack that runs, and of a task that waits.
+
+A frame is judged by the file of its code. Most files need no list: fuzzmcp knows its own folder, Python knows where it
+keeps packages and the standard library, and the rest is the client's. Which function calls the client, and which file
+starts the threads of a run, is asked of those functions and modules themselves.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ _CALLERS: set[CodeType] = set()
 
 
 class _Kinds(dict[str, int]):
-    """The kind of each source file, by the file name of its code objects."""
+    """The kind of each source file, by the file name of its code objects. Each look at a frame asks for one."""
 
     def __missing__(self, filename: str) -> int:
         path, of_library = _place(filename)
@@ -94,11 +99,16 @@ def installed(filename: str) -> bool:
 
 
 def coroutine_of(task: Any) -> Any:
+    """The coroutine of a task, of either loop."""
     return task.get_coro() if hasattr(task, "get_coro") else task.coro
 
 
 def running(frame: FrameType | None) -> list[FrameType]:
-    """The client's frames on a stack, innermost first: from its outermost coroutine on, or all where there is none."""
+    """The client's frames on a running stack, innermost first.
+
+    They begin with the client's outermost coroutine: an ordinary function outside of it started the loop, and is on
+    every stack of the run. All frames count where none is a coroutine, as in a thread.
+    """
     frames, last = [], 0
     while frame is not None:
         code = frame.f_code
@@ -114,15 +124,20 @@ def running(frame: FrameType | None) -> list[FrameType]:
 
 
 def is_own(frame: FrameType, files: Collection[str]) -> bool:
-    """Whether a frame is of the client's own code; `files` are its own although they are installed."""
+    """Whether a frame belongs to the client's own code.
+
+    Args:
+        frame: The frame.
+        files: Files that are the client's own although they are installed.
+    """
     name = frame.f_code.co_filename
     return _KINDS[name] == _OWN or _place(name)[0] in files
 
 
 def own_frame(frame: FrameType | None, files: Collection[str]) -> FrameType | None:
-    """The innermost frame of the client's own code on a stack: most requests need to know no more.
+    """The innermost frame of the client's own code on a running stack, for a request of which no more is asked.
 
-    As for `running`, what lies outside of the outermost coroutine is not the client's.
+    It is the first frame of `running` that `is_own` accepts, found without a list of the others.
 
     Args:
         frame: Where to begin.
@@ -146,7 +161,7 @@ def own_frame(frame: FrameType | None, files: Collection[str]) -> FrameType | No
 
 
 def coroutines(frame: FrameType | None) -> int:
-    """How many of the client's frames on a stack are coroutines."""
+    """How many of the client's frames on a running stack are coroutines."""
     count = 0
     while frame is not None:
         code = frame.f_code
@@ -160,14 +175,14 @@ def coroutines(frame: FrameType | None) -> int:
 
 
 def suspended(awaitable: Any) -> Iterator[FrameType]:
-    """The client's frames of a suspended coroutine and of what it awaits, outermost first."""
+    """The client's frames of a suspended coroutine, and of all that it awaits, outermost first."""
     while awaitable is not None:
         frame, inner = None, None
         for kind, of_frame, of_inner in _AWAITABLES:
             if isinstance(awaitable, kind):
                 frame, inner = getattr(awaitable, of_frame), getattr(awaitable, of_inner)
                 break
-        else:  # the step of an async generator, and the like: it says to nobody but the collector whose step it is
+        else:  # such as `anext()`: only the garbage collector can tell which generator this is a step of
             inner = next((o for o in gc.get_referents(awaitable) if isinstance(o, _STEPPED)), None)
         if frame is not None and frame.f_code.co_flags & _COROUTINE and _KINDS[frame.f_code.co_filename] <= _LIBRARY:
             yield frame
@@ -175,7 +190,11 @@ def suspended(awaitable: Any) -> Iterator[FrameType]:
 
 
 def asked_by_a_thread(frame: FrameType | None) -> tuple[list[FrameType], list[FrameType]] | None:
-    """The client's frames on both sides of trio's `to_thread.run_sync`, whose task does what its thread asks it for."""
+    """The client's frames on both sides of a request that a thread has made to trio. None for any other stack.
+
+    A task of trio's that waits in `to_thread.run_sync` also runs what its thread asks for. So one stack holds, from the
+    inside out, the function that the thread asks for, trio's own code, and the function that waits for the thread.
+    """
     inner: list[FrameType] = []
     trio_threads = _trio_threads()
     for outer in _outwards(frame):
@@ -203,7 +222,11 @@ def _trio_threads() -> str:
 
 
 def asking_thread() -> list[FrameType]:
-    """The client's frames in the thread that has asked the loop for something, if there is just one that works."""
+    """The client's frames in the thread that has asked the loop for something, innermost first.
+
+    No one has recorded which thread that was. So there are none unless just one thread does a job of the run. Threads
+    of trio's cache are not seen.
+    """
     own, asking = threading.get_ident(), []
     for ident, frame in sys._current_frames().items():
         if ident != own and any(f.f_code.co_filename == threads.__file__ for f in _outwards(frame)):
@@ -212,11 +235,13 @@ def asking_thread() -> list[FrameType]:
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame and all outside of it."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
 def site_of(frame: FrameType) -> Site:
+    """The place at which a frame stands."""
     code = frame.f_code
     return Site(code.co_filename, frame.f_lineno, code.co_name)
