@@ -109,7 +109,6 @@ class _Session:
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
-    @calls_the_client  # through the loop, as a timer does; the marks further in save the way through the loop's frames
     def run(self) -> Run:
         with collected_logs(self.clock.now) as logs:
             try:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from fuzzmcp.core.package import is_ours
 from fuzzmcp.core.trace import Site
-from fuzzmcp.harness.clock import threads
+from fuzzmcp.harness.clock import VirtualClock, threads
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -77,13 +77,18 @@ _KINDS = _Kinds()
 def calls_the_client(function: _Function) -> _Function:
     """Mark a function that calls the client's code: its frame, and those outside of it, are not the client's.
 
-    The mark is on the code object. So it stays with the function in whichever file that is, and calling it costs no
-    more. Functions of the same file that the client calls, through many others, are skipped like all that is ours.
+    The mark is on the code object. So it goes with the function into another file, and costs a call nothing. Functions
+    of the same file that the client calls are skipped like all that is ours. Of several marks on a stack the innermost
+    counts.
     """
     code = function.__code__
     _CALLERS.add(code)
     _KINDS[code.co_filename] = _HARNESS
     return function
+
+
+# All that runs in virtual time has begun here. Marks further in only save the walk through the loop's frames.
+calls_the_client(VirtualClock.run)
 
 
 @lru_cache(maxsize=4096)

@@ -19,11 +19,13 @@ import pytest
 import trio
 
 import fuzzmcp
+from fuzzmcp import upstream
 from fuzzmcp.clients import sdk_session
 from fuzzmcp.core.package import FOLDER
 from fuzzmcp.examples import sdk_client
 from fuzzmcp.harness.observe.stack_frames import asked_by_a_thread, asking_thread, coroutines, own_frame, running
 from fuzzmcp.harness.observe.stacks import Stacks
+from fuzzmcp.upstream import Upstream
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -155,6 +157,20 @@ def test_a_callback_of_the_clients_has_nothing_outside_of_it_either() -> None:
 
     asyncio.run(user())
     assert seen == [["callback"]]
+
+
+@both
+def test_code_that_an_upstream_drives_ends_there_too(backend: str) -> None:
+    seen: list[list[str]] = []
+
+    async def code(backend: Any) -> None:
+        seen.append(names(running(sys._getframe())))
+
+    async def user() -> None:
+        upstream.run(code, Upstream(), backend=backend)
+
+    asyncio.run(user())
+    assert seen == [["code"]]
 
 
 # -- which files are whose --------------------------------------------------------------------------------------------
