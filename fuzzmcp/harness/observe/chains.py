@@ -30,18 +30,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fuzzmcp.harness.observe.stack_frames import asked_by_a_thread, asking_thread, coroutine_of, running, suspended
 from fuzzmcp.harness.observe.task_tree import Ancestor, TaskTree, current_task
 
-
-class Segment(NamedTuple):
-    """The client's frames in one task or thread, innermost first, below `level` other tasks and threads."""
-
-    level: int
-    frames: list[FrameType]
-
+Segment = tuple[int, list[FrameType]]
+"""One task or thread: its level, and the client's frames in it, innermost first."""
 
 Chain = list[Segment]
 """Where a request comes from, innermost segment first."""
@@ -101,13 +96,13 @@ class Chains:
     def _segments(self, task: Any, frame: FrameType) -> Chain:
         """The segments of the running code itself: one, but three where a trio task runs something for a thread."""
         if task is None:
-            return [Segment(1, running(frame))]
+            return [(1, running(frame))]
         level = self._tree.level(task)
         both_ends = None if isinstance(task, asyncio.Task) else asked_by_a_thread(frame)
         if both_ends is None:
-            return [Segment(level, running(frame))]
+            return [(level, running(frame))]
         inside, outside = both_ends
-        return [Segment(level + 2, inside), Segment(level + 1, asking_thread()), Segment(level, outside)]
+        return [(level + 2, inside), (level + 1, asking_thread()), (level, outside)]
 
     def _outside(self, task: Any, call: int | None) -> Chain:
         """The segments outside of the running task, or of the running thread if there is no task."""
@@ -124,7 +119,7 @@ class Chains:
         """The task in which a call began."""
         reference = self._roots.get(call)
         task = None if reference is None else reference()
-        return [] if task is None else [Segment(0, _waiting(task))]
+        return [] if task is None else [(0, _waiting(task))]
 
     def _spliced(self, frame: FrameType, call: int | None) -> Chain | None:
         """The chain of a server in this process, spliced onto that of the request which it serves.
@@ -169,10 +164,11 @@ class Chains:
             return None
         own = [*self._segments(task, frame), *map(_segment, ancestors[: younger - 1])]
         level = self._tree.level(waiting)
-        lower = level + 1 - own[-1].level
+        outermost, _ = own[-1]
+        lower = level + 1 - outermost
         return [
-            *(Segment(segment.level + lower, segment.frames) for segment in own),
-            Segment(level, _waiting(waiting)),
+            *((own_level + lower, frames) for own_level, frames in own),
+            (level, _waiting(waiting)),
             *self._outside(waiting, call),
         ]
 
@@ -199,6 +195,6 @@ def _waiting(task: Any) -> list[FrameType]:
 
 def _segment(ancestor: Ancestor) -> Segment:
     if ancestor.task is None:
-        return Segment(ancestor.level, asking_thread())
+        return ancestor.level, asking_thread()
     frames = list(suspended(coroutine_of(ancestor.task)))[: ancestor.frames]
-    return Segment(ancestor.level, frames[::-1])
+    return ancestor.level, frames[::-1]
