@@ -9,31 +9,42 @@ VENV := .venv
 SDK_EXTRAS := anthropic,openai,fastmcp,frameworks
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install --quiet
-.PHONY: demo test lint types suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
+.PHONY: demo test lint types unpacked suite promises test-all test-floor bench bench-cost bench-zoo clients clients-page history clean
 .DELETE_ON_ERROR:
 # The tests start many processes: without bytecode each would compile all that it imports anew, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-$(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) --editable '.[test,lint,$(SDK_EXTRAS)]'
-	touch $@
+# Two stages: the demo does not wait for agent frameworks and linters. Each says what it installs, because pip is silent.
+$(VENV)/.demo: pyproject.toml
+	@echo "Installing fuzzmcp and what it needs into $(VENV), once: about 20 s"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --editable .
+	@touch $@
 
-demo: $(VENV)/.ready  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
-	$(BIN)/python examples/demo.py
+$(VENV)/.ready: $(VENV)/.demo
+	@echo "Installing test tools, linters and agent frameworks into $(VENV), once: about a minute"
+	@$(BIN)/python $(PIP) --editable '.[test,lint,$(SDK_EXTRAS)]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## fuzz the bundled naive agent; exit 0 when its known bugs were found
+	@$(BIN)/python examples/demo.py
 
 test: lint types suite  ## lint, types and the whole suite
 
-lint: $(VENV)/.ready
+# The built wheel, away from the checkout: started here, mypy and import-linter would silently skip strategies/.
+UNPACKED := build/unpacked
+lint: $(VENV)/.ready unpacked  ## style, and who may import what
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	cd $(UNPACKED) && PYTHONPATH=. ../../$(BIN)/lint-imports --no-cache ../../pyproject.toml
 
-# On the built wheel, away from the checkout: started here, mypy would silently skip strategies/.
-types: $(VENV)/.ready
+types: $(VENV)/.ready unpacked
+	cd $(UNPACKED) && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
+
+unpacked: $(VENV)/.ready
 	rm -rf build
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir build .
-	$(BIN)/python -m zipfile -e build/fuzzmcp-*.whl build/types
-	cd build/types && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --package fuzzmcp
+	$(BIN)/python -m zipfile -e build/fuzzmcp-*.whl $(UNPACKED)
 
 suite: $(VENV)/.ready
 	$(BIN)/python -m pytest -n auto
@@ -53,7 +64,8 @@ test-all:  ## the suite on every Python that is installed, with both majors of t
 	  done; done
 	@$(MAKE) --no-print-directory test-floor
 
-FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomlkit==0.13.0'
+FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomlkit==0.13.0' \
+         'jinja2==3.1.0' 'packaging==22.0' 'referencing==0.28.4'
 test-floor:
 	@echo "== oldest versions that pyproject allows"
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }

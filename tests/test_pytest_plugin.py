@@ -385,6 +385,55 @@ async def test_over_stdio(fake_server):
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("at", ["", "@5"])
+def test_a_bug_of_our_own_is_told_as_one_whatever_the_test_does_with_it(pytester: pytest.Pytester, at: str) -> None:
+    own_tests(
+        f"""
+from fuzzmcp.harness.transports.streams import Inbox
+from fuzzmcp.harness.run import HarnessError
+
+@pytest.fixture(autouse=True)
+def bug(monkeypatch):
+    def put(*_):
+        raise KeyError("a bug of fuzzmcp's own")
+    monkeypatch.setattr(Inbox, "put", put)
+
+async def shrugs(fake_server):
+    try:
+        async with connect(fake_server) as call_tool:
+            await call_tool("get_order", {{"order_id": "A1"}})
+    except Exception:
+        pass
+
+@pytest.mark.faults("429{at}")
+async def test_asyncio(fake_server):
+    await shrugs(fake_server)
+
+@pytest.mark.faults("429{at}", backend="trio")
+async def test_trio(fake_server):
+    await shrugs(fake_server)
+
+@pytest.mark.faults("429{at}")
+def test_plain(fake_server):
+    with pytest.raises(HarnessError):
+        fake_server.run(connect)
+    fake_server.check(connect)
+"""
+    )
+    result = run(pytester, "tests/test_mine.py")
+    result.assert_outcomes(failed=3)
+    told = re.findall(
+        r"^E +fuzzmcp\S+HarnessError: fuzzmcp itself failed, with KeyError.*(case_of.*)\)$", text(result), re.M
+    )
+    assert sorted(told) == [
+        f"case_of('429{at}'",
+        f"case_of('429{at}'",
+        f"case_of('429{at}', backend='trio'",
+    ]
+    assert len(re.findall("^E +KeyError: .a bug of fuzzmcp", text(result), re.M)) == 3
+
+
+@pytest.mark.usefixtures("project")
 def test_plain_tests_drive_a_client(pytester: pytest.Pytester) -> None:
     own_tests(
         """
@@ -405,6 +454,11 @@ def test_check(fake_server):
     with pytest.raises(fuzzmcp.CheckFailed, match="^spend_cap: get_order was sent again"):
         fake_server.check(naive_client.connect, checks=["spend_cap"])
 
+@pytest.mark.faults("429*9")
+def test_check_tells_of_all(fake_server):
+    with pytest.raises(fuzzmcp.CheckFailed, match="^request_budget: .*\\nalso retry_after: "):
+        fake_server.check(naive_client.connect, contract=fuzzmcp.Contract())
+
 @pytest.mark.faults("529*")
 def test_the_contract_of_the_configuration(fake_server):
     fake_server.check(naive_client.connect, checks=["request_budget"])
@@ -421,7 +475,7 @@ def test_tools_protocol_and_backend(fake_server):
     )
     write("naive_client.py", NAIVE)
     write("pyproject.toml", CONFIG + "[tool.fuzzmcp.contract]\nmax_requests = 6\n")
-    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=4)
+    run(pytester, "tests/test_mine.py", "-W", "error").assert_outcomes(passed=5)
 
 
 @pytest.mark.usefixtures("project")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,28 @@ from fuzzmcp.core.trace import Run
 
 
 class CheckFailed(AssertionError):
-    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself."""
+    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself.
+
+    Args:
+        violation: The evidence.
+        told: Makes the whole text where more is to be told than the violation: once somebody reads it.
+    """
 
     check: str = ""
 
-    def __init__(self, violation: Violation) -> None:
-        super().__init__(f"{self.check}: {violation.message}")
-        self.violation = violation
+    def __init__(
+        self,
+        violation: Violation,
+        others: Mapping[str, Violation] | None = None,
+        told: Callable[[], str] | None = None,
+    ) -> None:
+        self.violation, self.others, self._told = violation, dict(others or {}), told
+        """What broke the demand; and what broke those of other checks in the same run, by their names."""
+        more = "".join(f"\nalso {name}: {other.message}" for name, other in self.others.items())
+        super().__init__(f"{self.check}: {violation.message}{more}")
+
+    def __str__(self) -> str:
+        return super().__str__() if self._told is None else self._told()
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,29 @@ def judge(run: Run, contract: Contract | None = None, names: Iterable[str] | Non
     return {name: CHECKS[name].judge(facts, contract) for name in (CHECKS if names is None else known(names))}
 
 
+def raise_first(violations: Mapping[str, Violation]) -> None:
+    """Fail by the first violation, if there is one; its message has the others too.
+
+    Args:
+        violations: What was violated, by the name of the check.
+
+    Raises:
+        CheckFailed: There is one.
+
+    >>> try:
+    ...     raise_first({"backoff": Violation("it waits too short"), "relists": Violation("it never listed again")})
+    ... except CheckFailed as failed:
+    ...     print(type(failed).__name__, failed, sep="\\n")
+    BackoffFailed
+    backoff: it waits too short
+    also relists: it never listed again
+    """
+    __tracebackhide__ = True
+    for first, violation in violations.items():
+        others = {name: other for name, other in violations.items() if name != first}
+        raise CHECKS[first].failure(violation, others)
+
+
 def known(names: Iterable[str]) -> tuple[str, ...]:
     """The names, once it is sure that each is a check.
 
@@ -114,4 +152,15 @@ def known(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-__all__ = ["CHECKS", "HELD", "NOT_EXERCISED", "Check", "CheckFailed", "Facts", "Violation", "judge", "known"]
+__all__ = [
+    "CHECKS",
+    "HELD",
+    "NOT_EXERCISED",
+    "Check",
+    "CheckFailed",
+    "Facts",
+    "Violation",
+    "judge",
+    "known",
+    "raise_first",
+]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, timed_out
-from fuzzmcp.checks.interpret import Reading, shows
+from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
+from fuzzmcp.checks.interpret import shows
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action
-from fuzzmcp.core.trace import Answer, Event, Outcome
+from fuzzmcp.core.trace import Answer, Event, Outcome, Reading
 
 
 def right_answer(facts: Facts, contract: Contract) -> Verdict:
@@ -115,7 +115,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
     """
     delivered = False
     for call, exchange, outcome, answer in _final_answers(facts):
-        uncertain = _changed_before(facts, exchange) and not timed_out(outcome)
+        uncertain = _changed_before(facts, exchange) and not facts.timed_out(outcome)
         if answer.kind != "success" or answer.visible or uncertain:
             continue
         if exchange.fault is not None and _may_be_refused(exchange.fault):
@@ -132,7 +132,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
 def _may_be_refused(fault: Action) -> bool:
     """What a client may refuse although it is valid: too much, or a `format` that it asserts, as JSON Schema allows."""
     edits = fault.value if isinstance(fault.value, tuple) else ()
-    return fault.name == "huge" or any(edit.op == "reformat" for edit in edits)
+    return "refusable" in fault.fault.traits or any(edit.op == "reformat" for edit in edits)
 
 
 def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer, contract: Contract) -> str:

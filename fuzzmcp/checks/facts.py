@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from fuzzmcp.checks.interpret import Reading, interpret
+from fuzzmcp.checks.interpret import interpret
+from fuzzmcp.checks.timeouts import gave_up
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import Action, Step
-from fuzzmcp.core.trace import PROBE, Event, Outcome, Run
+from fuzzmcp.core.trace import PROBE, Event, Outcome, Reading, Run
 
 HELD: Literal["held"] = "held"
 NOT_EXERCISED: Literal["not exercised"] = "not exercised"
@@ -204,7 +205,15 @@ class Facts:
         if outcome.status == "unfinished" and outcome.ended <= at and not self.run.idle:  # just given up by the harness
             return False
         tie = at > exchange.at and outcome.ended <= at
-        return not (tie and (timed_out(outcome) or self._hung_up_at(exchange, at)))
+        return not (tie and (self.timed_out(outcome) or self._hung_up_at(exchange, at)))
+
+    def timed_out(self, outcome: Outcome) -> bool:
+        """Whether the client gave the call up because it took too long."""
+        if outcome.status != "raised":
+            return False
+        agent = self.run.role == "agent"  # one outcome for all its calls
+        answered = [e for e in self.run.events if e.kind == "deliver" and (agent or e.call == outcome.call)]
+        return gave_up(outcome.exceptions, answered)
 
     def _hung_up_at(self, exchange: Exchange, at: float) -> bool:
         """Whether the client closed the request's connection at that very moment: who was first, nobody can tell."""
@@ -214,16 +223,6 @@ class Facts:
 
 def _same_id(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
-
-
-def timed_out(outcome: Outcome) -> bool:
-    """Whether the client gave the call up because it took too long."""
-    return outcome.status == "raised" and any(map(_is_timeout, outcome.exceptions))
-
-
-def _is_timeout(error: BaseException) -> bool:
-    text = f"{type(error).__name__} {error}".lower()
-    return "timed out" in text or "timeout" in text
 
 
 def seconds(value: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.faults import WORDS
 
 
 def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str] | None = None) -> list[CompletionItem]:
@@ -40,4 +40,4 @@ def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_fault(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an argument that takes the name of a fault."""
-    return offered((*BY_NAME, "late"), incomplete, lambda name: BY_NAME["ok" if name == "late" else name].summary)
+    return offered(WORDS, incomplete, lambda word: WORDS[word].summary)

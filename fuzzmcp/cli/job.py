@@ -24,7 +24,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
+from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.target import Target, TargetError, find, load
@@ -86,7 +86,11 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             transport=options["transport"],
             backend=options["backend"],
         )
-    case = replace(case, schedule=options.get("schedule") or 0)
+    outputs = dict(options.get("output") or ())
+    for tool in outputs:
+        if case.tool(tool) is None:
+            raise BadOption("--output", unknown("tool", tool, [known.name for known in case.tools]))
+    case = replace(case, schedule=options.get("schedule") or 0, outputs=outputs)
     for tool in options["max_requests"].tools if options["max_requests"] else ():
         if case.tool(tool) is None:
             raise BadOption("--max-requests", unknown("tool", tool, [known.name for known in case.tools]))
@@ -187,8 +191,6 @@ def tools_of(text: str | None) -> tuple[Any, Front | None, str]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             found = find(text, "server or tools file")
-        if isinstance(found, (list, tuple, dict)):
-            return catalogue.load(found), None, text
-        return catalogue_of(found), Front(found), text
+        return (*catalogue_and_server(found), text)
     except (TargetError, FrontError) as error:
         raise BadOption("--tools", str(error), error.__cause__) from None

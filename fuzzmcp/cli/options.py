@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from fuzzmcp.cli.completion import complete_check, complete_file
 from fuzzmcp.cli.usage import Duration, OneOf, Requests, allowed
-from fuzzmcp.core.config import BACKENDS, OWN, SHARED, Config, ConfigError, find, shown
-from fuzzmcp.core.protocol import DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.config import OWN, SHARED, Config, ConfigError, find, shown
+from fuzzmcp.core.protocol import BACKENDS, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "fuzzmcp.core.config"

@@ -10,9 +10,17 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
+STRUCTURED_VERSIONS = VERSIONS[2:]
+"""Versions whose tools have an outputSchema and results with structured content: from 2025-06-18."""
+ELICITATION_VERSIONS = ("2025-06-18", "2025-11-25")
+"""Versions in which a server may ask the user: not before, and by no request of its own in the stateless era."""
+_TOOL_FIELDS = {"annotations": VERSIONS[1:], "outputSchema": STRUCTURED_VERSIONS, "title": STRUCTURED_VERSIONS}
 
 TRANSPORTS = ("memory", "stdio")
 """How client and server can be joined: by streams of messages, or by the pipes of a process, which carry bytes."""
+
+BACKENDS = ("asyncio", "trio")
+"""The event loops that a client can run on."""
 
 METHODS = {
     "init": "initialize",
@@ -25,6 +33,8 @@ METHODS = {
 
 SECONDS_MAX = 1e9
 COUNT_MAX = 10_000
+TEXT_MAX = 100_000
+"""Characters of a script."""
 
 
 def era_of(version: str) -> Era:
@@ -34,3 +44,26 @@ def era_of(version: str) -> Era:
     ('handshake', 'stateless')
     """
     return "stateless" if version in STATELESS_VERSIONS else "handshake"
+
+
+def has_structured_content(version: str) -> bool:
+    """Whether tools of that version have an outputSchema, and results structured content.
+
+    >>> has_structured_content("2025-03-26"), has_structured_content("2025-06-18")
+    (False, True)
+    """
+    return version in STRUCTURED_VERSIONS
+
+
+def has_resource_links(version: str) -> bool:
+    """Whether a result of that version may link to a resource; before, it can only embed one."""
+    return version in STRUCTURED_VERSIONS
+
+
+def has_tool_field(version: str, name: str) -> bool:
+    """Whether `tools/list` of that version may say `name` of a tool.
+
+    >>> has_tool_field("2024-11-05", "annotations"), has_tool_field("2025-03-26", "annotations")
+    (False, True)
+    """
+    return version in _TOOL_FIELDS.get(name, VERSIONS)

@@ -19,6 +19,8 @@ from fuzzmcp.harness.observe.leaks import Leaks
 from fuzzmcp.harness.observe.logs import collected_logs
 from fuzzmcp.harness.observe.stack_frames import calls_the_client
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
+from fuzzmcp.harness.own_faults import HarnessError as HarnessError
+from fuzzmcp.harness.own_faults import harness_error
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.target import Target
 from fuzzmcp.harness.tasks import Settled, is_cancellation, task_group, waits_of
@@ -27,10 +29,6 @@ from fuzzmcp.harness.transports.wire import MemoryWire
 _SESSION = "session"
 _SETTLING = 1.0
 """Virtual seconds that background tasks have to end after the session was closed."""
-
-
-class HarnessError(RuntimeError):
-    """fuzzmcp itself failed: never the client's fault."""
 
 
 def drive(
@@ -51,13 +49,16 @@ def drive(
         quiet: Swallow what the client prints.
 
     Raises:
-        HarnessError: fuzzmcp itself failed.
+        HarnessError: fuzzmcp itself failed: never the client's fault.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
     session = _Session(case, target, limits or Limits(), front, below)
     with sigint_watch() as pressed, silenced(quiet), gc_paused():
         try:
             return session.run()  # no local name: a traceback that the client keeps may keep this frame
+        except Exception as error:  # what the client raises is its outcome
+            own = harness_error(error, case)
+            raise own from own.__cause__
         finally:
             session.dissolve()
             if pressed():
@@ -92,6 +93,7 @@ class _Session:
             ask=front.call if front else None,
             waits=self.waits,
         )
+        self.ours = self.wire.ours
         self.stage: Literal["connecting", "calling", "probing", "closing", "closed"] = "connecting"
         self.outcomes: dict[int, Outcome] = {}
         self.started: dict[int, float] = {}
@@ -165,16 +167,20 @@ class _Session:
         if self.below is not None:
             self.below.join(self.stacks, self.limits.frames, self.budget_spent)
         if self.case.backend == "trio":
-            self.stacks.watch_trio()
+            self.stacks.watch_trio(self.ours)
         async with task_group(self.case.backend) as self.tasks:
-            done = self.start(_SESSION, self.session)
-            await done.wait()
-            self.ended = self.clock.now()
-            if self.leaks.running_tasks(self.tasks.owns) or self.clock.threads_left():
-                await anyio.sleep(_SETTLING)
-            self.stage = "closed"
-            self.leaks.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
-            self.tasks.cancel_all()
+            with self.ours:  # here, for a nursery would wrap it
+                await self.whole_session()
+
+    async def whole_session(self) -> None:
+        done = self.start(_SESSION, self.session)
+        await done.wait()
+        self.ended = self.clock.now()
+        if self.leaks.running_tasks(self.tasks.owns) or self.clock.threads_left():
+            await anyio.sleep(_SETTLING)
+        self.stage = "closed"
+        self.leaks.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
+        self.tasks.cancel_all()
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
         """Run a function as a task. The event that is returned is set when the task ends, or is abandoned."""
@@ -183,7 +189,8 @@ class _Session:
 
         async def wrapped() -> None:
             try:
-                await function()
+                with self.ours:  # `function` keeps what the client raises
+                    await function()
             finally:
                 done.set()
 
@@ -205,7 +212,8 @@ class _Session:
         opened = contextlib.nullcontext() if self.front is None else self.front.opened()
         async with opened:
             if self.target.role == "agent":
-                await self.run_agent()
+                with self.ours:
+                    await self.run_agent()
                 return
             async with self.client() as call_tool:
                 if not callable(call_tool):
@@ -213,14 +221,18 @@ class _Session:
                     raise TypeError(f"a client yields call_tool, async (tool, arguments); this one yields: {what}")
                 self.connected = True
                 self.cancellable = getattr(call_tool, "cancellable", True)
-                self.stage = "calling"
-                await self.workload(call_tool)
-                if self.fake.steps:
-                    await anyio.sleep(self.limits.grace)
-                self.over()
-                await self.probe(call_tool)
-                self.stage = "closing"
-                self.limit_session(self.limits.shutdown, "closing")
+                with self.ours:  # each call is a task of its own, which keeps what the client raises
+                    await self.calls(call_tool)
+
+    async def calls(self, call_tool: Callable[..., Any]) -> None:
+        self.stage = "calling"
+        await self.workload(call_tool)
+        if self.fake.steps:
+            await anyio.sleep(self.limits.grace)
+        self.over()
+        await self.probe(call_tool)
+        self.stage = "closing"
+        self.limit_session(self.limits.shutdown, "closing")
 
     def client(self) -> Any:
         """Call the client or agent with its server, and with the HTTP backend that it asks for."""
@@ -361,9 +373,12 @@ class _Session:
         return True
 
     def task_started(self, task: Any, parent: Any) -> None:
-        self.stacks.task_started(task, parent)
-        if self.stage != "closed":
-            self.leaks.task_started(task)
+        try:
+            self.stacks.task_started(task, parent)
+            if self.stage != "closed":
+                self.leaks.task_started(task)
+        except Exception as error:
+            self.ours.failed(error)  # and the task lives on: nobody else would await it
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:

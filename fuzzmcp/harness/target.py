@@ -189,5 +189,10 @@ def _from_file(path: Path) -> Any:
         raise TargetError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:  # as `import` does: the next one fails in the same way, and does not find half a module
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        raise
     return module

@@ -20,6 +20,7 @@ from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.clock import Deadlock, VirtualClock
 from fuzzmcp.harness.observe.stack_frames import installed
 from fuzzmcp.harness.observe.stacks import Stacks
+from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.harness.server import FakeServer
 from fuzzmcp.harness.transports.wire import MemoryWire
 from fuzzmcp.pytest_plugin.failures import failure
@@ -37,7 +38,8 @@ class Stage:
     def __init__(self, server: ScriptedServer, backend: str) -> None:
         self.case, self.front = replace(server.case, backend=backend), server.front
         self.stacks = Stacks()
-        self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.task_started)
+        ours = Ours(lambda fault: self.clock.fail(fault), self.case)
+        self.clock = VirtualClock(backend, watchdog=_STALL, on_idle=self._idle, on_task=self.stacks.births(ours))
         self.fake = FakeServer(self.case)
         self.wire = MemoryWire(
             self.fake,

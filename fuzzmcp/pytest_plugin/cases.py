@@ -90,7 +90,7 @@ def _name_of(saved: SavedCase) -> str:
     """The script, as far as it fits into the name of a test."""
     from fuzzmcp.report.escape import one_line
 
-    return one_line(str(saved.case.script) or "ok", 80).replace("::", ":")
+    return one_line(str(saved.case.script), 80).replace("::", ":")
 
 
 class CaseItem(pytest.Item):

@@ -7,16 +7,18 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from fuzzmcp import api, checks
+from fuzzmcp import api
+from fuzzmcp.checks import raise_first
 from fuzzmcp.core.case import Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_of
+from fuzzmcp.harness.backing_server import Front, FrontError, catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
@@ -102,13 +104,13 @@ class ScriptedServer:
         """Drive a client through the script and fail if it breaks a promise, as `fuzzmcp.check` does.
 
         Raises:
-            fuzzmcp.CheckFailed: It broke one; an `AssertionError`.
+            fuzzmcp.CheckFailed: It broke one; an `AssertionError`. Of several it is the first one's, and its
+                message has them all.
         """
         __tracebackhide__ = True
         promised = self._contract(client, contract)
         happened = self.run(client, contract=promised)
-        for name, violation in api.violations(happened, promised, checks).items():
-            raise _failure_of(name)(violation)
+        raise_first(api.violations(happened, promised, checks))
         return happened
 
     def _contract(self, client: Any, contract: Contract | None) -> Contract:
@@ -150,10 +152,6 @@ class ScriptedServer:
         found = [f"'{step}' was never reached: no request took it" for run in self.runs for step in run.unreached]
         found += [f"not delivered: {reason}" for run in self.runs for reason in run.undelivered]
         return list(dict.fromkeys(found))
-
-
-def _failure_of(check: str) -> Any:
-    return checks.CHECKS[check].failure
 
 
 def server_for(item: Any, config: Config) -> ScriptedServer:
@@ -203,6 +201,4 @@ def _tools(tools: Any, config: Config) -> tuple[Any, Front | None]:
     if tools is None or isinstance(tools, str):
         found, front, _ = tools_of(tools)
         return found, front
-    if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
-        return catalogue.load(tools), None
-    return catalogue_of(tools), Front(tools)
+    return catalogue_and_server(tools)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from fuzzmcp.checks import CHECKS, Violation
-from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.case import Case, default_calls, output_text
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.package import version
@@ -329,7 +329,11 @@ def case_json(case: Case, role: str = "client") -> dict[str, Any]:
 
 
 def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
-    """The words of the command that drives this case again: only options that differ from their defaults."""
+    """The words of the command that drives this case again: only options that differ from their defaults.
+
+    Everything of the case is in it but for its catalogue, which the subject's options name, and what follows from the
+    script, as the changed catalogue does.
+    """
     words = ["fuzzmcp", "replay", subject.client, str(case.script)]
     if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
         words += [word for call in case.calls for word in ("--call", str(call))]
@@ -341,6 +345,7 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
         words += ["--backend", case.backend]
     if case.schedule:
         words += ["--schedule", str(case.schedule)]
+    words += [word for tool, value in sorted(case.outputs.items()) for word in ("--output", output_text(tool, value))]
     return (*words, *subject.options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fuzzmcp.core.script import OK
 from fuzzmcp.core.trace import PROBE
 from fuzzmcp.report.escape import harmless, ordinal
 from fuzzmcp.report.timeline import Moment
@@ -41,7 +42,7 @@ def what(moment: Moment, one_call: bool) -> str:
     if moment.direction == "->" or (moment.direction == "<-" and not label):
         name = moment.method if moment.id is None else f"{moment.method} {moment.id}".strip()
         return harmless("  ".join(filter(None, (name, label, text))))
-    if label == "ok" and not moment.fault:
+    if label == str(OK) and not moment.fault:
         return label
     return harmless("  ".join(filter(None, (label, text))))
 

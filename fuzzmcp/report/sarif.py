@@ -10,6 +10,7 @@ from fuzzmcp.report.code_places import Place, home, looper, sender
 from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding
 from fuzzmcp.report.phrases import about
+from fuzzmcp.search.findings import short
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"
@@ -81,7 +82,9 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
         message = _message("The code that came back to send the request again.")
         result["relatedLocations"] = [{"id": 1, **_location(again), "message": message}]
     if finding.fingerprint:
-        result["partialFingerprints"] = {"finding/v1": harmless(finding.name)}
+        # The short name is what older versions said: a code scanning that has the finding still knows it.
+        names = {"finding/v1": short(finding.name), "finding/v2": finding.name}
+        result["partialFingerprints"] = {key: harmless(name) for key, name in names.items()}
     return result
 
 

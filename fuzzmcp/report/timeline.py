@@ -11,13 +11,12 @@ from typing import Any, Literal
 from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.redact import redacted_text
-from fuzzmcp.core.script import Action
+from fuzzmcp.core.script import OK, Action
 from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
 from fuzzmcp.report.escape import harmless, one_line, path_of
 
 KEPT = 400
 """Moments that a saved timeline has at most: a page loop runs for thousands."""
-_SILENT = {"hang": "no answer, ever", "block": "from here on the server handles nothing for a while"}
 
 Direction = Literal["->", "<-", ""]
 
@@ -118,8 +117,7 @@ class _Narrator:
 
     def _silence(self, request: Event) -> Iterator[Moment]:
         for serial, action in self.run.played:
-            if serial == request.request and action.name in _SILENT:
-                text = _SILENT[action.name]
+            if serial == request.request and (text := action.fault.silence):
                 yield Moment(
                     _at(request), "", "silence", request.method, call=request.call, label=str(action), text=text
                 )
@@ -229,7 +227,7 @@ def _kind(answer: Answer, action: Action | None) -> str:
         return "isError"
     if answer.kind == "protocol_error":
         return f"error {answer.code}"
-    return str(action) if action else "ok"
+    return str(action or OK)
 
 
 def _content(answer: Answer) -> str:

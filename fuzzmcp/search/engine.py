@@ -22,7 +22,7 @@ from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.guards import frozen_gc, sigint_watch
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target
-from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
+from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
 from fuzzmcp.search.hypothesis_constants import none_of_this_process
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.pending import Pending
@@ -220,7 +220,7 @@ class Search:
             raise
         except (Exception, StopSearch):
             if self._harness_error is not None:
-                raise self._harness_error from None
+                raise self._harness_error from self._harness_error.__cause__
             if not best and not self._spent():
                 raise
         order = list(self.checks)
@@ -327,7 +327,10 @@ class Search:
             return
         self._aside.setdefault(check, []).append(case)
         finding = self._finding(check, case, minimal)
-        if finding is not None and all(f.name != finding.name for f in self.result.findings):
+        if finding is not None and all(f.bug != finding.bug for f in self.result.findings):
+            taken = {f.name for f in self.result.findings}
+            free = next(free for free in numbered(finding.fingerprint) if f"{check}-{free}" not in taken)
+            finding = replace(finding, fingerprint=free)
             self.result.findings.append(finding)
             self._on_finding(finding)
             self._report()

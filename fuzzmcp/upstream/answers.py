@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.fault_row import Http
 from fuzzmcp.core.script import Action, Step
 from fuzzmcp.harness.clock import EPOCH
 
@@ -17,19 +17,6 @@ HINTS: tuple[Hints, ...] = ("seconds", "decimal", "date")
 """How a `retry-after` header can be written: whole seconds, decimal seconds, an HTTP date."""
 
 _LAST_DATE = 253_402_300_799  # the end of the year 9999, past which no HTTP date can be written
-
-_ERRORS: dict[str, tuple[int, str, str]] = {
-    "error": (400, "invalid_request_error", ""),
-    "429": (429, "rate_limit_error", "too many requests: the rate limit of this account is exceeded"),
-    "429cap": (
-        429,
-        "rate_limit_error",
-        "the monthly spend cap of this account is reached; an administrator has to restore access",
-    ),
-    "504": (504, "timeout_error", "the request took too long to process"),
-    "529": (529, "overloaded_error", "the service is overloaded"),
-}
-_CARRIED = frozenset(_ERRORS) | {"ok", "truncated", "hang", "close", "block"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +39,7 @@ def why_undeliverable(action: Action) -> str | None:
     >>> why_undeliverable(Action("hang")), why_undeliverable(Action("dup"))
     (None, 'dup: plain HTTP cannot carry it')
     """
-    if action.name not in _CARRIED:
+    if action.fault.http is None:
         return f"{action}: plain HTTP cannot carry it"
     if action.at == "cancel":
         return f"{action}: a client of plain HTTP that gives up hears nothing more"
@@ -74,16 +61,16 @@ def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> Rep
         ok: The body of a success: bytes as they are, anything else as JSON.
         hints: How to write a retry-after.
     """
-    if action.name not in _ERRORS:
+    http = action.fault.http or Http()
+    if not http.kind:
         body = ok if isinstance(ok, bytes) else _json(ok)
-        return _reply(200, serial, now, body, cut=action.name == "truncated")
-    status, kind, message = _ERRORS[action.name]
-    error = {"type": kind, "message": str(action.value) if action.name == "error" else message}
+        return _reply(http.status, serial, now, body, cut=http.cut)
+    error = {"type": http.kind, "message": http.message or str(action.value)}
     body = _json({"type": "error", "error": error, "request_id": _request_id(serial)})
-    if action.name != "429" or not isinstance(action.value, (int, float)):
-        return _reply(status, serial, now, body)
-    header, hint = retry_after(float(action.value), now, hints)
-    return _reply(status, serial, now, body, ("retry-after", header), hint=hint)
+    if action.hint is None:
+        return _reply(http.status, serial, now, body)
+    header, hint = retry_after(action.hint, now, hints)
+    return _reply(http.status, serial, now, body, ("retry-after", header), hint=hint)
 
 
 def retry_after(seconds: float, now: float, hints: Hints) -> tuple[str, float]:
@@ -138,6 +125,3 @@ def _request_id(serial: int) -> str:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-assert set(BY_NAME) >= _CARRIED

@@ -14,6 +14,7 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Blocking, Outcome
 from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
+from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
 from fuzzmcp.upstream.record import Happened
@@ -49,6 +50,7 @@ def run(
     Raises:
         ScriptError, ValueError: Something given cannot be used.
         TypeError: A function that is not `async` returned a coroutine.
+        HarnessError: fuzzmcp itself failed: never the function's fault.
 
     >>> async def nothing(upstream): return "done"
     >>> run(nothing, "429").unreached
@@ -129,14 +131,15 @@ def _run_async(
     budget: int,
 ) -> None:
     session = Session(stacks, 0, budget)
-    clock = VirtualClock(backend, on_task=stacks.task_started)
+    ours = Ours(lambda fault: clock.fail(fault), upstream)
+    clock = VirtualClock(backend, on_task=stacks.births(ours))
 
     async def main() -> None:
         register(place_now().timeline, session)
         CALL.set(0)
         stacks.call_started()
         if backend == "trio":
-            stacks.watch_trio()
+            stacks.watch_trio(ours)
         try:
             end.value = await function(upstream)
         except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
 from fuzzmcp.harness.clock import LoopStalled
 from fuzzmcp.harness.clock.thread_registry import Place
+from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.upstream import answers, waiting
 from fuzzmcp.upstream.answers import HINTS, Hints, Reply
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits
@@ -52,6 +54,7 @@ class _Pending:
     place: Place
     session: Session
     site: Site | None
+    ours: Ours
 
 
 class Upstream:
@@ -122,6 +125,9 @@ class Upstream:
         """Another one that answers in the same way, plays `script`, and was asked for nothing yet."""
         return Upstream(script, ok=self._ok, hints=self._hints)
 
+    def __repr__(self) -> str:
+        return f"Upstream({str(self.script)!r})"
+
     # -- what was seen ---------------------------------------------------------------------------------------------
 
     @property
@@ -149,24 +155,26 @@ class Upstream:
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
         """Read a request: count it, write it down, and take its step."""
         place = place_now()
-        session, now = session_of(place.timeline), place.timeline.now()
-        call = session.call_now()
-        with self._lock:
-            operation = session.operation(call, method, url, body)
-        site, loop = session.take(call, operation)
-        with self._lock:
-            number = len(self._requests) + 1
-            step = self._take(number - 1, session)
-            answer = OK if answers.why_undeliverable(step.answer) else step.answer
-            path = urlsplit(url).path or "/"
-            self._requests.append(Exchange(now, number, method, path, call, answer, site, loop, operation=operation))
-            session.exchanges.append(lambda: self._requests[number - 1])
-            self._obey(step, now)
-            session.sent += 1
+        path, ours = urlsplit(url).path or "/", Ours(place.timeline.stop, self)
+        with ours:
+            session, now = session_of(place.timeline), place.timeline.now()
+            call = session.call_now()
+            with self._lock:
+                operation = session.operation(call, method, url, body)
+            site, loop = session.take(call, operation)
+            with self._lock:
+                number = len(self._requests) + 1
+                step = self._take(number - 1, session)
+                answer = OK if answers.why_undeliverable(step.answer) else step.answer
+                exchange = Exchange(now, number, method, path, call, answer, site, loop, operation=operation)
+                self._requests.append(exchange)
+                session.exchanges.append(lambda: self._requests[number - 1])
+                self._obey(step, now)
+                session.sent += 1
         late = answer.at if isinstance(answer.at, (int, float)) else 0.0
-        due = math.inf if answer.name == "hang" else now + late
+        due = math.inf if answer.fault.timing == "never" else now + late
         request = HttpRequest(number, method, url, {name.lower(): value for name, value in headers.items()}, body)
-        return _Pending(number, request, answer, due, place, session, site)
+        return _Pending(number, request, answer, due, place, session, site, ours)
 
     async def answer(self, pending: _Pending, patience: float | None) -> Reply:
         """Wait for the answer as a task.
@@ -211,7 +219,7 @@ class Upstream:
 
     def _obey(self, step: Step, now: float) -> None:
         for extra in step.extras:
-            if extra.name == "block" and answers.why_undeliverable(extra) is None:
+            if "blocks" in extra.fault.ways and answers.why_undeliverable(extra) is None:
                 begin = now + cast(float, extra.at or 0.0)
                 self._blocks.append((begin, begin + cast(float, extra.value)))
 
@@ -231,12 +239,13 @@ class Upstream:
         return min(due, round(limit, 9))
 
     def _reply(self, pending: _Pending) -> Reply:
-        if pending.answer.name == "close":
+        if "closes" in pending.answer.fault.traits:
             raise Closed
-        reply = answers.build(
-            pending.answer, pending.number, pending.place.timeline.now(), self._body(pending.request), self._hints
-        )
-        self._note(pending, status=reply.status, hint=reply.hint)
+        ok, now = self._body(pending.request), pending.place.timeline.now()
+        with pending.ours if self._ok is None else contextlib.nullcontext():  # else it may be the body that is no JSON
+            reply = answers.build(pending.answer, pending.number, now, ok, self._hints)
+        with pending.ours:
+            self._note(pending, status=reply.status, hint=reply.hint)
         return reply
 
     def _body(self, request: HttpRequest) -> Any:
@@ -273,4 +282,5 @@ class _Ending:
         if timeline.over or timeline.draining:
             return  # the run ended, not the wait
         failure = "" if kind is None else kind.word if issubclass(kind, Hopeless) else kind.__name__
-        self._upstream._note(self._pending, ended=timeline.now(), failure=failure)
+        with self._pending.ours:
+            self._upstream._note(self._pending, ended=timeline.now(), failure=failure)

@@ -18,6 +18,7 @@ from fuzzmcp.harness.clock.real import real_start
 from fuzzmcp.harness.clock.thread_registry import here
 from fuzzmcp.harness.clock.threads import at_work
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
+from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.upstream.sessions import Session, place_now, register
 
 BUDGET = 1_000
@@ -79,7 +80,8 @@ class _Beside:
         self._done: asyncio.Event | None = None
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._turn, name="fuzzmcp upstream", daemon=True)
-        self.clock = VirtualClock(on_idle=self._look_again, on_task=session.stacks.task_started)
+        ours = Ours(lambda fault: self.clock.fail(fault), "synchronous code")
+        self.clock = VirtualClock(on_idle=self._look_again, on_task=session.stacks.births(ours))
 
     def start(self) -> None:
         """Return when the loop turns."""

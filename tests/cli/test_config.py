@@ -135,8 +135,8 @@ def test_a_replay_command_leaves_out_what_the_configuration_says_and_names_what_
     other = invoke(*hunt, "--protocol", "2025-11-25", "--deadline", "40")
     assert f"{again} --protocol 2025-11-25 --deadline 40\n" in other.stdout
     saved = invoke(*hunt, "--protocol", "2025-11-25", "--deadline", "40", "--save", "found")
-    assert "replay configured_client.py:connect found/spend_cap-c8ce.toml --deadline 40\n" in saved.stdout
-    assert invoke("replay", "found/spend_cap-c8ce.toml", "--deadline", "40").exit_code == 1
+    assert "replay configured_client.py:connect found/spend_cap-c8ce5282.toml --deadline 40\n" in saved.stdout
+    assert invoke("replay", "found/spend_cap-c8ce5282.toml", "--deadline", "40").exit_code == 1
 
 
 @pytest.mark.usefixtures("project")

@@ -154,7 +154,7 @@ def test_a_report_may_come_from_stdin(report: Report) -> None:
     [
         ({"version": 2}, "$.version: expected at most 1, found 2: a newer fuzzmcp wrote this"),
         ({"findings": 3}, "$.findings: expected an array, found 3"),
-        ({"client": "\ud800", "runs": "\x1b[2J"}, '$.runs: expected a whole number from 0, found "\\u001b[2J"'),
+        ({"client": "\ud800", "runs": "\x1b[2J"}, '$.runs: expected a whole number from 0, found "\\x1b[2J"'),
     ],
 )
 def test_a_file_that_is_no_report_is_one_line_and_exit_code_2(

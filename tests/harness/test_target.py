@@ -40,12 +40,13 @@ class Shop:
 
 
 @pytest.fixture(autouse=True)
-def _imports_are_restored(monkeypatch: pytest.MonkeyPatch) -> Any:
+def _imports_are_restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     before = dict(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for name in set(sys.modules) - set(before):
-        del sys.modules[name]
+        if str(tmp_path) in repr(sys.modules[name]):  # what fuzzmcp itself imports there is one of
+            del sys.modules[name]
 
 
 @pytest.fixture
@@ -189,6 +190,57 @@ def test_a_module_that_fails_keeps_its_own_error_as_the_cause(tmp_path: Path, so
     with pytest.raises(TargetError, match=message) as caught:
         load(f"{path}:connect")
     assert caught.value.__cause__ is not None
+
+
+FAILURES = [
+    "raise RuntimeError('needs API_KEY')",
+    "raise SystemExit('needs API_KEY')",
+    "import beside_that_fails",
+    "import no_such_module_at_all",
+    "def connect(:",
+    "raise KeyboardInterrupt",
+]
+
+
+@pytest.mark.parametrize("source", FAILURES)
+@pytest.mark.parametrize("named", ["{folder}/broken_again.py", "broken_again", "broken_package.broken_again"])
+def test_a_module_that_fails_fails_in_the_same_way_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, source: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "broken_package").mkdir()
+    for place in (tmp_path, tmp_path / "broken_package"):
+        (place / "broken_again.py").write_text(f"connect = half = None\n{source}\n")
+    (tmp_path / "beside_that_fails.py").write_text("raise ValueError('needs API_KEY')\n")
+    seen = []
+    for _ in range(3):
+        with pytest.raises((TargetError, KeyboardInterrupt)) as caught:
+            load(f"{named.format(folder=tmp_path)}:connect")
+        cause = caught.value.__cause__
+        seen.append((str(caught.value), type(cause), str(cause)))
+        assert not {"broken_again", "_target_broken_again", "beside_that_fails"} & set(sys.modules)
+        assert "broken_package.broken_again" not in sys.modules
+    assert seen[0] == seen[1] == seen[2]
+    assert "has no" not in seen[0][0]
+
+
+def test_a_module_that_is_mended_is_loaded_the_next_time(tmp_path: Path) -> None:
+    path = tmp_path / "mended_client.py"
+    path.write_text("raise RuntimeError('needs API_KEY')")
+    with pytest.raises(TargetError, match="needs API_KEY"):
+        load(f"{path}:connect")
+    path.write_text(f"# mended\n{CLIENT}")
+    assert load(f"{path}:connect").role == "client"
+
+
+def test_a_module_that_fails_under_the_name_of_another_leaves_that_one_alone(tmp_path: Path) -> None:
+    import json
+
+    (tmp_path / "json.py").write_text("raise RuntimeError('needs API_KEY')")
+    for _ in range(2):
+        with pytest.raises(TargetError, match="needs API_KEY"):
+            load(f"{tmp_path / 'json.py'}:connect")
+    assert sys.modules["json"] is json
 
 
 def test_a_file_that_is_imported_already_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

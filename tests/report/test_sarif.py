@@ -60,13 +60,20 @@ def test_a_result_names_rule_level_and_fingerprint(report: Report) -> None:
     (result,) = log_of(report)["results"]
     assert (result["ruleId"], result["level"]) == ("spend_cap", "error")
     assert list(CHECKS)[result["ruleIndex"]] == "spend_cap"
-    assert result["partialFingerprints"] == {"finding/v1": "spend_cap-3f2a"}
+    assert result["partialFingerprints"] == {"finding/v1": "spend_cap-3f2a", "finding/v2": "spend_cap-3f2a"}
     assert result["message"]["text"].splitlines() == [
         "get_order was sent again 1.0 s after its spend cap was reached",
         "FAULTS=429cap",
         'get_order(order_id="A1")',
         "Repeat it: fuzzmcp replay examples/naive_agent.py:connect 429cap",
     ]
+
+
+def test_a_result_is_known_by_the_shorter_name_of_older_versions(report: Report) -> None:
+    (finding,) = report.findings
+    (result,) = log_of(replace(report, findings=(replace(finding, fingerprint="3f2a90bc"),)))["results"]
+    names = {"finding/v1": "spend_cap-3f2a", "finding/v2": "spend_cap-3f2a90bc"}
+    assert result["partialFingerprints"] == names
 
 
 def test_a_known_finding_is_a_note(report: Report) -> None:

@@ -92,13 +92,14 @@ class AsyncioRun(Timeline):
 
         try:
             task: asyncio.Task[T] = self.loop.create_task(root())
+            self._root = task
             try:
                 return self.loop.run_until_complete(task)
             finally:
                 self._tear_down(task)
         finally:
             self.loop.close()
-            del self.loop  # they know each other: a cycle would have to wait for the garbage collector
+            del self._root, self.loop  # they know each other: a cycle would have to wait for the garbage collector
 
     def _tear_down(self, root: asyncio.Task[Any]) -> None:
         for _ in range(_CANCELS):
@@ -143,7 +144,9 @@ class AsyncioRun(Timeline):
 
     def out_of_turns(self) -> None:
         """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
-        if self.fault is not None:
+        if self.fault is not None and not self.draining:
+            if self._root.done():  # the loop stops in this turn, and must: asyncio would stop the next one instead
+                return
             raise self.fault
         if self.turns <= self._last_turn and self.crew is not None:  # it was only to hurry
             self.last_turn = self._last_turn

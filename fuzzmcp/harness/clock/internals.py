@@ -13,6 +13,7 @@ import concurrent.futures
 import os
 import queue
 import random
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -53,27 +54,65 @@ def others_wait_for(loop: asyncio.AbstractEventLoop | None) -> bool:
 
 
 class outside_of_any_loop:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run more)
-    """Makes asyncio and sniffio forget the loop that is running on this thread, for a while."""
+    """Makes asyncio, trio and sniffio forget the loop that is running on this thread, for a while.
 
-    __slots__ = ("_library", "_loop", "_name", "_task")
+    sniffio keeps the name of the loop in two places: trio writes it to a thread-local, anyio to a context variable. If
+    either of them named the outer loop, anyio would call that one from within the inner one.
+
+    trio has no public way to run inside of itself. What it knows of the run of a thread is the content of one
+    thread-local, which is put aside. So is the file descriptor that it is woken through by signals: a second run would
+    warn of it.
+    """
+
+    __slots__ = ("_library", "_loop", "_name", "_sniffed", "_task", "_trio", "_variable", "_wakeup")
 
     def __enter__(self) -> None:
         self._loop = loop = running_loop()
         self._task = None if loop is None else asyncio.current_task(loop)
-        self._library = getattr(sys.modules.get("sniffio"), "thread_local", None)
+        sniffio = sys.modules.get("sniffio")
+        self._library = getattr(sniffio, "thread_local", None)
         self._name = getattr(self._library, "name", None)
+        self._variable = getattr(sniffio, "current_async_library_cvar", None)
+        self._sniffed = None if self._variable is None else self._variable.get()
         if loop is not None and self._task is not None:
             asyncio.tasks._leave_task(loop, self._task)
         asyncio.events._set_running_loop(None)
         if self._name is not None:
             self._library.name = None  # type: ignore[union-attr]
+        if self._sniffed is not None:
+            self._variable.set(None)  # type: ignore[union-attr]
+        self._trio, self._wakeup = _trio_put_aside()
 
     def __exit__(self, *_: object) -> None:
+        if self._trio is not None:
+            _trio_taken_up(self._trio, self._wakeup)
+        if self._sniffed is not None:
+            self._variable.set(self._sniffed)  # type: ignore[union-attr]  # no token: this may be another context
         if self._name is not None:
             self._library.name = self._name  # type: ignore[union-attr]
         asyncio.events._set_running_loop(self._loop)
         if self._loop is not None and self._task is not None:
             asyncio.tasks._enter_task(self._loop, self._task)
+
+
+def _trio_put_aside() -> tuple[dict[str, Any] | None, int]:
+    """What trio knows of its run on this thread, which it then no longer knows, and its wakeup file descriptor."""
+    trio = sys.modules.get("trio")
+    if trio is None or not trio.lowlevel.in_trio_run():
+        return None, -1
+    context = trio._core._run.GLOBAL_RUN_CONTEXT.__dict__
+    known = dict(context)
+    context.clear()
+    main = threading.current_thread() is threading.main_thread()
+    return known, signal.set_wakeup_fd(-1) if main else -1
+
+
+def _trio_taken_up(known: dict[str, Any], wakeup: int) -> None:
+    context = sys.modules["trio"]._core._run.GLOBAL_RUN_CONTEXT.__dict__
+    context.clear()
+    context.update(known)
+    if wakeup != -1:
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 
 def has_asyncgens(loop: asyncio.AbstractEventLoop) -> bool:

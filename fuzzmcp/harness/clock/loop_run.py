@@ -109,10 +109,18 @@ class Timeline(ABC):
         self._on_idle()
 
     def fail(self, fault: BaseException) -> None:
-        """End the run with this exception."""
+        """End the run with this exception; one that is ending already ends in its own way first."""
         if self.fault is None:
             self.fault = fault
-        self.last_turn = -1
+        if not self.draining:
+            self.last_turn = -1
+
+    def stop(self, fault: BaseException) -> None:
+        """The same from any thread."""
+        if get_ident() == self.thread:
+            self.fail(fault)
+        else:
+            self.post(self.fail, fault)
 
     def guarded(self, callback: Callable[[], None]) -> Callable[[], None]:
         def call() -> None:

@@ -48,8 +48,6 @@ class TrioRun(Timeline, trio.abc.Instrument):
     """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None, seed: int) -> None:
-        if trio.lowlevel.in_trio_run():
-            raise RuntimeError("trio is running on this thread, and trio cannot be nested: run the clock in a thread")
         super().__init__(watchdog, on_idle)
         watch_trio_threads()
         self._seed = seed

@@ -88,7 +88,7 @@ class VirtualClock:
         Raises:
             Deadlock: nothing can happen any more, and `on_idle` did not change that; or the loop polls for ever.
             LoopStalled: the loop was held up, and no task caught it.
-            RuntimeError: this clock is running, or the backend is trio, and trio runs on this thread or is missing.
+            RuntimeError: this clock is running, or the backend is trio, and trio is missing.
             BaseException: whatever `main`, `on_idle` or a callback of `call_at` raised.
         """
         if self._timeline is not None:
@@ -104,7 +104,7 @@ class VirtualClock:
                 verdict = timeline.fault if timeline.fault is not None else find(error, LoopStalled)
                 if verdict is None or verdict is error:
                     raise
-                raise verdict from error
+                raise verdict from (verdict.__cause__ or error)
             finally:
                 self._ended, self._timeline = timeline.now(), None  # and nothing of the run is kept alive
                 del self.now
@@ -151,6 +151,23 @@ class VirtualClock:
             callback()
         else:
             timeline.post(timeline.guarded(callback))
+
+    def fail(self, fault: BaseException) -> None:
+        """End the run: `run` raises this exception, or the first of several. From any thread.
+
+        Example:
+            >>> import asyncio
+            >>> clock = VirtualClock()
+            >>> async def main():
+            ...     clock.fail(ValueError("no more"))
+            ...     await asyncio.sleep(1)
+            >>> clock.run(main)
+            Traceback (most recent call last):
+            ...
+            ValueError: no more
+        """
+        if self._timeline is not None:
+            self._timeline.stop(fault)
 
     def threads_left(self) -> list[str]:
         """The threads that the client has started and that live, by name and without numbers, in the order of birth.

@@ -26,8 +26,8 @@ Beyond its task it goes on as a chain (`fuzzmcp.harness.observe.chains`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any
@@ -38,6 +38,7 @@ from fuzzmcp.harness.observe.chains import Chain, Chains
 from fuzzmcp.harness.observe.retry_libraries import retried
 from fuzzmcp.harness.observe.stack_frames import coroutine_of, is_own, own_frame, site_of
 from fuzzmcp.harness.observe.task_tree import TaskTree
+from fuzzmcp.harness.own_faults import Ours
 
 CALL: ContextVar[int | None] = ContextVar("fuzzmcp_call", default=None)
 """The call that the running code works for. Set around each call, inherited by the tasks it starts."""
@@ -78,16 +79,35 @@ class Stacks:
         elif CALL.get() is not None:  # it has the context of a thread, which works for a call
             self._tree.add_for_thread(task)
 
-    def watch_trio(self) -> None:
-        """Be told of each new task of the trio run that is going on."""
+    def births(self, ours: Ours) -> Callable[[Any, Any], None]:
+        """`task_started` for a clock to call: what goes wrong in it is no fault of the code that starts a task."""
+
+        def born(task: Any, parent: Any) -> None:
+            try:
+                self.task_started(task, parent)
+            except Exception as error:
+                ours.failed(error)  # and the task lives on: nobody else would await it
+
+        return born
+
+    def watch_trio(self, ours: Ours) -> None:
+        """Be told of each new task of the trio run that is going on.
+
+        Args:
+            ours: What is done then; trio itself would only log what goes wrong.
+        """
         import trio
 
         stacks = self
 
         class Births(trio.abc.Instrument):
             def task_spawned(self, task: Any) -> None:
-                with suppress(RuntimeError):  # nobody runs: trio itself has made it
-                    stacks.task_started(task, trio.lowlevel.current_task())
+                try:
+                    parent = trio.lowlevel.current_task()
+                except RuntimeError:  # nobody runs: trio itself has made it
+                    return
+                with ours:
+                    stacks.task_started(task, parent)
 
         trio.lowlevel.add_instrument(Births())
 

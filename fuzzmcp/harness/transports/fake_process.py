@@ -93,14 +93,16 @@ class Stdin(ByteSendStream):
             raise anyio.BrokenResourceError
         *lines, self._rest = (self._rest + item).split(b"\n")
         for line in lines:
-            await self._wire.send(self._connection, _json_of(line))
+            with self._wire.ours:
+                frame = _json_of(line)
+            await self._wire.send(self._connection, frame)
         if not lines:
             await checkpoint()
 
     def drop(self, action: Action | None) -> None:
         """The server closes its stdout: it lives on until its stdin ends, unless the script lets it exit."""
         self.broken = self.dropped = True
-        if action is not None and action.name == "exit":
+        if action is not None and action.fault.value_kind == "status":
             self._process.exit(int(action.value))  # type: ignore[arg-type]
 
     async def aclose(self) -> None:
@@ -135,20 +137,22 @@ class FakeProcess(Process):
 
     def exit(self, code: int) -> None:
         """End: what was written before can still be read, and nothing follows."""
-        if self._code is None:
-            self._code = code
-            self._stdin.broken = True
-            self._inbox.end()
-            if self._ended is not None:
-                self._ended.set()
+        with self._wire.ours:
+            if self._code is None:
+                self._code = code
+                self._stdin.broken = True
+                self._inbox.end()
+                if self._ended is not None:
+                    self._ended.set()
 
     def stdin_ended(self) -> None:
         """A server that sees its stdin end is done; one that is blocked sees it later."""
-        later = self._wire.free_at()
-        if later is None:
-            self.exit(0)
-        else:
-            self._wire.at(later, self.stdin_ended)
+        with self._wire.ours:
+            later = self._wire.free_at()
+            if later is None:
+                self.exit(0)
+            else:
+                self._wire.at(later, self.stdin_ended)
 
     # -- as anyio's processes ------------------------------------------------------------------------------------------
 
@@ -167,8 +171,9 @@ class FakeProcess(Process):
 
     def send_signal(self, signal: int) -> None:
         if self._code is None:
-            self._wire.note("hang_up", connection=self._connection, text=_signal_name(signal))
-            self.exit(-signal)
+            with self._wire.ours:
+                self._wire.note("hang_up", connection=self._connection, text=_signal_name(signal))
+                self.exit(-signal)
         elif _on_asyncio():  # trio's processes do not mind
             raise ProcessLookupError
 

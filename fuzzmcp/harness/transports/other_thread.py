@@ -58,14 +58,19 @@ async def ask_at_home(home: Home, ask: Callable[[dict[str, Any]], Awaitable[T]],
         try:
             value = await ask(parameters)
         except BaseException as error:
-            soon(_unless_done, answer.set_exception, answer, error)
+            _settle(soon, answer.set_exception, answer, error)
             if not isinstance(error, Exception):
                 raise
         else:
-            soon(_unless_done, answer.set_result, answer, value)
+            _settle(soon, answer.set_result, answer, value)
 
     home.on_loop(lambda: _start(job))
     return await answer
+
+
+def _settle(soon: Callable[..., Any], settle: Callable[[Any], None], answer: asyncio.Future[Any], value: Any) -> None:
+    with suppress(RuntimeError):  # that loop is closed: nobody waits any more
+        soon(_unless_done, settle, answer, value)
 
 
 def _unless_done(settle: Callable[[Any], None], answer: asyncio.Future[Any], value: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from threading import get_ident
 from typing import Any, NoReturn, Protocol
 
@@ -20,6 +21,7 @@ from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.script import Action
 from fuzzmcp.core.trace import Event
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
+from fuzzmcp.harness.own_faults import Ours
 from fuzzmcp.harness.server import Delivery, FakeServer
 from fuzzmcp.harness.tasks import ANY_LOOP, Settled, Waits
 from fuzzmcp.harness.transports.attribution import Askers
@@ -32,6 +34,7 @@ class Clock(Protocol):
     def now(self) -> float: ...
     def call_at(self, when: float, callback: Callable[[], None]) -> Any: ...
     def on_loop(self, callback: Callable[[], None]) -> None: ...
+    def fail(self, fault: BaseException) -> None: ...
 
 
 _FAREWELLS = 100
@@ -71,6 +74,8 @@ class MemoryWire:
         """Both ends of each connection; the second is an `Outbox`, or the stdin of a fake process."""
         self.processes: list[Any] = []
         self.stacks = stacks
+        self.ours = Ours(lambda fault: clock.fail(fault), fake.case)
+        """A block of this module's own code: what goes wrong in it is not the client's fault."""
         self._fake, self._clock = fake, clock
         self.calls, self._left = calls, frame_budget
         self._on_budget, self._on_cancel, self._ask = on_budget, on_cancel, ask
@@ -154,12 +159,13 @@ class MemoryWire:
             transport: How they are joined.
             askers: Tells whose request is written, where neither context nor stack of the writer do.
         """
-        connection = self._fake.connect(transport)
-        self.streams.append((inbox, outbox(connection)))
-        if askers is not None:
-            self._askers[connection] = askers
-        self.note("open", connection=connection)
-        return connection
+        with self.ours:
+            connection = self._fake.connect(transport)
+            self.streams.append((inbox, outbox(connection)))
+            if askers is not None:
+                self._askers[connection] = askers
+            self.note("open", connection=connection)
+            return connection
 
     @property
     def event(self) -> Callable[[], Settled]:
@@ -203,7 +209,8 @@ class MemoryWire:
 
     def hung_up(self, connection: int) -> None:
         """The client closed its side."""
-        self.note("hang_up", connection=connection)
+        with self.ours:
+            self.note("hang_up", connection=connection)
 
     def free_at(self) -> float | None:
         """The moment at which the server will handle something again, or None where it is not blocked now."""
@@ -212,31 +219,41 @@ class MemoryWire:
         return free if free > now else None
 
     def at(self, when: float, callback: Callable[[], None]) -> None:
-        """Do something at a virtual second."""
-        self._clock.call_at(when, callback)
+        """Do something of fuzzmcp's own at a virtual second."""
+
+        def ours() -> None:
+            with self.ours:
+                callback()
+
+        self._clock.call_at(when, ours)
 
     async def send(self, connection: int, frame: Any) -> None:
         """One message of the client: record it, run the server, and deliver what is due."""
-        now = self._clock.now()
-        if not self._record_sent(connection, frame, now):
-            self._on_budget()
-            if self._left < -_FAREWELLS or self.events[-1].kind not in ("notify", "reply"):
-                await anyio.sleep_forever()
-            await self._waits.checkpoint()
-            return
-        ticket, result = None, None
-        if self._ask is not None and isinstance(frame, dict) and frame.get("method") == "tools/call":
-            ticket = self._fake.take(frame)
-            if ticket.wants_ok:
-                context = CALL.get()
-                with self.stacks.serving(self._call(frame) if context is None else context):
-                    result = await self._asked(self._ask, frame.get("params") or {})
-        for delivery in self._fake.receive(frame, now, connection, result, ticket):
-            self._due[id(delivery)] = delivery
-            if delivery.at <= now:
-                self._deliver(delivery)
+        heard = False
+        try:  # no block and no function of its own: each message would pay for it
+            now = self._clock.now()
+            if self._record_sent(connection, frame, now):
+                heard = True
+                ticket, result = None, None
+                if self._ask is not None and isinstance(frame, dict) and frame.get("method") == "tools/call":
+                    ticket = self._fake.take(frame)
+                    if ticket.wants_ok:
+                        context = CALL.get()
+                        with self.stacks.serving(self._call(frame) if context is None else context):
+                            result = await self._asked(self._ask, frame.get("params") or {})
+                for delivery in self._fake.receive(frame, now, connection, result, ticket):
+                    self._due[id(delivery)] = delivery
+                    if delivery.at <= now:
+                        self._deliver(delivery)
+                    else:
+                        self._clock.call_at(delivery.at, partial(self._deliver_later, delivery))
             else:
-                self._clock.call_at(delivery.at, lambda d=delivery: self._deliver(d))  # type: ignore[misc]
+                self._on_budget()
+        except Exception as error:
+            self.ours.failed(error)
+            raise
+        if not heard and (self._left < -_FAREWELLS or self.events[-1].kind not in ("notify", "reply")):
+            await anyio.sleep_forever()
         await self._waits.checkpoint()
 
     async def _asked(self, ask: Callable[[dict[str, Any]], Awaitable[Any]], parameters: dict[str, Any]) -> Any:
@@ -280,9 +297,18 @@ class MemoryWire:
             return same[0] if same else None
         return self.own_call(tool, arguments)
 
-    def own_call(self, tool: Any, arguments: dict[str, Any]) -> int:
+    def own_call(self, tool: Any, arguments: Any) -> int:
         """The number of a call that an agent makes by itself."""
-        return self._own_calls.setdefault(f"{tool} {sorted(map(repr, arguments.items()))}", len(self._own_calls))
+        given = sorted(map(repr, arguments.items())) if isinstance(arguments, dict) else arguments  # whatever it sent
+        return self._own_calls.setdefault(f"{tool} {given}", len(self._own_calls))
+
+    def _deliver_later(self, d: Delivery) -> None:
+        """`_deliver` for the clock to call: below no `send` that would see what goes wrong."""
+        try:
+            self._deliver(d)
+        except Exception as error:
+            self.ours.failed(error)
+            raise
 
     def _deliver(self, d: Delivery) -> None:
         now, call = self._clock.now(), self._call_of.get(d.request)
@@ -299,7 +325,7 @@ class MemoryWire:
             return
         free = self._fake.unblocked(now)
         if free > now:
-            self._clock.call_at(free, lambda: self._deliver(d))
+            self._clock.call_at(free, partial(self._deliver_later, d))
             return
         del self._due[id(d)]
         text = "" if d.kind == "frame" else d.line

@@ -1,4 +1,4 @@
-"""One self-contained page: nothing is loaded from anywhere, no script runs, and every text is escaped."""
+"""Self-contained pages: nothing is loaded from anywhere, no script runs, and every text is escaped."""
 
 from fuzzmcp.report.html.page import page
 

@@ -71,7 +71,8 @@ def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False
     check = about(finding.check)
     labelled("why", check.why, console)
     labelled("do", check.advice, console)
-    console.print(Text.assemble(("again ", "bold"), harmless(finding.command)), soft_wrap=True)
+    if finding.replay:
+        console.print(Text.assemble(("again ", "bold"), harmless(finding.command)), soft_wrap=True)
     if finding.saved is not None:
         console.print(Text.assemble(("saved ", "bold"), harmless(finding.saved)), soft_wrap=True)
 

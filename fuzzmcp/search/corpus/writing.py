@@ -9,7 +9,7 @@ import tomlkit
 
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
-from fuzzmcp.search.corpus.saved import INTEGERS, VERSION, SavedCase
+from fuzzmcp.search.corpus.reading import INTEGERS, VERSION, SavedCase
 
 
 def text_of(saved: SavedCase) -> str:

@@ -43,14 +43,6 @@ def test_a_shielded_trio_task_does_not_hang_the_end() -> None:
         VirtualClock("trio").run(main)
 
 
-def test_a_trio_run_inside_a_running_trio_loop_is_refused() -> None:
-    async def test() -> None:
-        with pytest.raises(RuntimeError, match="trio cannot be nested"):
-            VirtualClock("trio").run(never)
-
-    trio.run(test)
-
-
 def test_without_trio_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trio", None)
     with pytest.raises(RuntimeError, match=r"pip install fuzzmcp\[trio\]"):

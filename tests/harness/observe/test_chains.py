@@ -14,6 +14,7 @@ import pytest
 from fuzzmcp.core.trace import Loop
 from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.stacks import CALL, Stacks
+from fuzzmcp.harness.own_faults import Ours
 
 both = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -24,10 +25,11 @@ def played(main: Callable[[Stacks], Any], backend: str) -> None:
 
     async def watched() -> None:
         if backend == "trio":
-            stacks.watch_trio()
+            stacks.watch_trio(Ours(clock.fail, "no case"))
         await main(stacks)
 
-    VirtualClock(backend, on_task=stacks.task_started).run(watched)
+    clock = VirtualClock(backend, on_task=stacks.task_started)
+    clock.run(watched)
     stacks.clear()
 
 

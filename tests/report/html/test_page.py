@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from jinja2 import UndefinedError
 
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.html import page
-from fuzzmcp.report.html.element import E, render
+from fuzzmcp.report.html.rendering import environment
 from fuzzmcp.report.model import Report
 from report.samples import NASTY, finding_of, report_with, reports, spoiled, texts
 
@@ -173,14 +176,41 @@ def test_no_text_in_a_finding_becomes_an_element(report: Report, text: str) -> N
 def test_every_report_has_a_page_that_is_the_same_every_time(report: Report) -> None:
     text = page(report)
     assert text == page(report)
-    assert Reader(text).open == []
+    reader = Reader(text)
+    assert reader.open == []
+    assert not {"script", "img"} & {tag for tag, _ in reader.elements}
+    assert not [name for _, name, _ in reader.attributes if name.startswith("on")]
     text.encode("utf-8")
 
 
 @given(texts, texts)
-def test_an_element_says_its_text_and_nothing_else(text: str, value: str) -> None:
-    reader = Reader(render(E("p", text, E("b", "x"), text, title=value)))
+def test_a_template_says_its_text_and_nothing_else(text: str, value: str) -> None:
+    template = (
+        '{% macro bold(x) %}<b>{{ x }}</b>{% endmacro %}<p title="{{ value }}">{{ text }}{{ bold("x") }}{{ text }}</p>'
+    )
+    reader = Reader(environment().from_string(template).render(text=text, value=value))
     lines = "\n".join(map(harmless, text.split("\n")))
     assert [tag for tag, _ in reader.elements] == ["p", "b"]
     assert "".join(reader.texts) == f"{lines}x{lines}"
     assert reader.attributes == [("p", "title", "\n".join(map(harmless, value.split("\n"))))]
+
+
+def test_a_name_that_a_page_was_not_given_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="forgotten"):
+        environment().from_string("{{ forgotten }}").render()
+
+
+def test_no_template_lets_text_through_unescaped() -> None:
+    """Autoescape holds only where nobody switches it off, and inside quotes."""
+    names = environment().list_templates(extensions=["j2"])
+    assert {"base.html.j2", "page.html.j2", "stack_page.html.j2"} <= set(names)
+    for name in names:
+        source, *_ = environment().loader.get_source(environment(), name)  # type: ignore[union-attr]
+        assert not re.search(r"\|\s*(safe|tojson|xmlattr|urlize)\b|autoescape|<[^>]*=\{\{", source), name
+
+
+def test_the_template_engine_is_loaded_only_when_a_page_is_written() -> None:
+    program = (
+        "import sys, fuzzmcp.cli.stack, fuzzmcp.report.formats, fuzzmcp.pytest_plugin; print('jinja2' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
