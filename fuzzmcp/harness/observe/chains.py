@@ -138,15 +138,15 @@ class Chains:
 
         The harness knows both ends. `serving` has noted the waiting task, and how many tasks there were at that time.
         So the server's tasks split in two. Those that are younger than the request work for it, and hang below the
-        waiting task. The older ones wait for requests all day: they are layers of nobody, and are cut off. The chain
-        of the drawing becomes: the task for this request (1), the task of the call (0).
+        waiting task. The older ones wait for requests all day. Their frames are layers of no call, and are cut off. The
+        chain of the drawing becomes: the task for this request (1), the task of the call (0).
 
         None, for nothing to splice, where
 
         * none or several requests are being served for this call: which one it is would be a guess;
         * the chain leads into the waiting task, or into the task of any call, by itself;
         * the running task is older than the request: a worker that serves all requests. What it does now may be for
-          anybody, so its frames must not be shown below the agent's.
+          any of them, so its frames must not be shown below the agent's.
         """
         served = self.served(call)
         waiting = None if served is None else served.task()
