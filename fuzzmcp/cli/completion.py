@@ -41,12 +41,3 @@ def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) 
 def complete_fault(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an argument that takes the name of a fault."""
     return offered(WORDS, incomplete, lambda word: WORDS[word].summary)
-
-
-def complete_script(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`shell_complete` of an argument that takes a script: it offers the fault that is being typed last."""
-    last = max(map(incomplete.rfind, ",+:")) + 1
-    return [
-        CompletionItem(incomplete[:last] + item.value, help=item.help)
-        for item in complete_fault(ctx, param, incomplete[last:])
-    ]

@@ -112,10 +112,10 @@ def _of_function(client: str, function: Any, options: Mapping[str, Any]) -> Play
         raise BadOption("--backend", "trio is not installed: pip install 'fuzzmcp[trio]'")
 
     def driven(script: Script) -> Happened:
-        from fuzzmcp.harness.guards import prints
+        from fuzzmcp.harness.guards import silenced
         from fuzzmcp.harness.observe.logs import collected_logs
 
-        with prints(options["quiet"]), collected_logs(lambda: 0.0):
+        with silenced(options["quiet"]), collected_logs(lambda: 0.0):
             return run(function, beside(function).playing(script), backend=backend)
 
     def prove_it() -> None:

@@ -1,4 +1,4 @@
-"""The harness's own tasks, one API for both loops: started by key, cancelled as a caller would cancel them."""
+"""The harness's own tasks: one interface for asyncio and trio. A key names a task, to cancel it as a caller would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import anyio.lowlevel
 
 
 class Settled(Protocol):
-    """The event of either loop: set when a task has ended."""
+    """An event of either loop."""
 
     def is_set(self) -> bool: ...
 
@@ -23,27 +23,33 @@ class Settled(Protocol):
 
 
 class Waits(NamedTuple):
-    """How to wait on a loop: an event, and a turn. anyio's would look the loop up each time."""
+    """How to wait on one loop.
+
+    Attributes:
+        event: Makes an event.
+        checkpoint: Lets the other tasks have a turn.
+    """
 
     event: Callable[[], Settled]
     checkpoint: Callable[[], Awaitable[None]]
 
 
 ANY_LOOP = Waits(anyio.Event, anyio.lowlevel.checkpoint)
+"""Works on both loops, but looks up the running one each time."""
 _ASYNCIO = Waits(asyncio.Event, partial(asyncio.sleep, 0))
 
 
 def waits_of(backend: str) -> Waits:
-    """How one waits on the loop of that name."""
+    """How to wait on the loop of that name."""
     if backend == "asyncio":
         return _ASYNCIO
     import trio
 
-    return Waits(trio.Event, anyio.lowlevel.checkpoint)  # a client may send from a loop of asyncio's in a thread
+    return Waits(trio.Event, anyio.lowlevel.checkpoint)  # a client may send from an asyncio loop in a thread
 
 
 class AsyncioTasks:
-    """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
+    """Tasks of asyncio, cancelled by `Task.cancel`."""
 
     def __init__(self) -> None:
         self._tasks: dict[Any, asyncio.Task[None]] = {}
@@ -64,7 +70,7 @@ class AsyncioTasks:
 
 
 class TrioTasks:
-    """Tasks in one nursery, each with a cancel scope of its own."""
+    """Tasks of one trio nursery, each cancelled by a scope of its own."""
 
     def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
         self._nursery, self._new_scope = nursery, scope
@@ -92,7 +98,10 @@ class TrioTasks:
 
 @contextlib.asynccontextmanager
 async def task_group(backend: str) -> AsyncIterator[Any]:
-    """Tasks on the running loop; the block does not wait for them on asyncio, and cancels them on trio."""
+    """A block for tasks on the running loop.
+
+    Its end does not wait for them on asyncio. A trio nursery does, so they have to be cancelled there first.
+    """
     if backend == "asyncio":
         yield AsyncioTasks()
         return
@@ -103,7 +112,7 @@ async def task_group(backend: str) -> AsyncIterator[Any]:
 
 
 def is_cancellation(error: BaseException, backend: str) -> bool:
-    """Whether an exception is how this loop cancels a task."""
+    """Whether an exception is the one with which this loop cancels a task."""
     if backend == "asyncio":
         return isinstance(error, asyncio.CancelledError)
     import trio

@@ -19,7 +19,7 @@ from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action, Script, Step
 from fuzzmcp.core.trace import Run
-from fuzzmcp.harness.guards import elders_spared, interrupts
+from fuzzmcp.harness.guards import frozen_gc, sigint_watch
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
@@ -108,7 +108,7 @@ class Search:
         self._began = time.perf_counter()
         result = self.result
         try:
-            with interrupts() as self._pressed, elders_spared():
+            with sigint_watch() as self._pressed, frozen_gc():
                 with contextlib.suppress(StopSearch):
                     self._preflight()
                     for phase in self._phases:
@@ -212,7 +212,7 @@ class Search:
         test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
         try:
             with warnings.catch_warnings(), none_of_this_process():
-                # Old versions look for the owner of their own random among objects that `elders_spared` hides.
+                # Old versions look for the owner of their own random among objects that `frozen_gc` hides.
                 warnings.filterwarnings("ignore", "It looks like `register_random`", HypothesisWarning)
                 test()
         except KeyboardInterrupt:

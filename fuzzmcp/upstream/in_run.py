@@ -25,7 +25,7 @@ class Below:
 
     def __init__(self, script: Script | None, upstream: Upstream, call: int | None = None) -> None:
         self.upstream = upstream
-        self._session = HttpSession(call=call, script=script, sure=False)
+        self._session = HttpSession(call=call, script=script, context_known=False)
 
     def join(self, stacks: Stacks, budget: int, on_spent: Callable[[], None]) -> None:
         """Belong to the run that is going on.

@@ -131,7 +131,7 @@ class Upstream:
     # -- what the transports call ----------------------------------------------------------------------------------
 
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
-        """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
+        """Read a request: count it, write it down, and take its step."""
         registration = registration_now()
         path, ours = urlsplit(url).path or "/", Ours(registration.loop_run.stop, self)
         with ours:
@@ -139,7 +139,7 @@ class Upstream:
             call = session.call_now()
             with self._lock:
                 operation = session.operation(call, method, url, body)
-            site, loop = session.take(call, 3, operation)
+            site, loop = session.take(call, operation)
             with self._lock:
                 number = len(self._requests) + 1
                 step = self._take(number - 1, session)

@@ -40,7 +40,7 @@ class HttpSession:
         call: The call of a request whose context names none, as in the threads of a pool.
         budget: Requests that may be sent; None leaves that to whoever drives the run.
         script: What an upstream plays here that has no script of its own.
-        sure: Whether code whose context names no call works for `call` all the same.
+        context_known: Whether code whose context names no call works for `call` all the same.
         on_spent: What ends the run when the budget is spent; the run fails with `BudgetSpent` when None.
     """
 
@@ -48,7 +48,7 @@ class HttpSession:
     call: int | None = None
     budget: int | None = None
     script: Script | None = None
-    sure: bool = True
+    context_known: bool = True
     on_spent: Callable[[], None] | None = None
     sent: int = 0
     exchanges: list[Callable[[], Exchange]] = field(default_factory=list)
@@ -73,10 +73,10 @@ class HttpSession:
         known = [key for key in self._operations if key[0] == call]
         return self._operations.setdefault((call, *asked), len(known))
 
-    def take(self, call: int | None, depth: int, operation: int = 0) -> tuple[Site | None, Loop | None]:
+    def take(self, call: int | None, operation: int = 0) -> tuple[Site | None, Loop | None]:
         """What `Stacks.take` says of a request. The MCP requests of the same call are counted apart from it."""
         key = None if call is None else ("http", call, operation)
-        return self.stacks.take(key, depth + 1, sure=self.sure or CALL.get() is not None)
+        return self.stacks.take(key, context_known=self.context_known or CALL.get() is not None)
 
     def stop(self, loop_run: LoopRun) -> None:
         """End the run, as its budget is spent; on the loop's thread."""

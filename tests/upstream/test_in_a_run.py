@@ -168,7 +168,7 @@ def test_the_requests_of_http_and_of_mcp_are_compared_apart_on_the_same_stacks()
     def loops() -> list[Any]:
         seen: list[Any] = []
         for _ in range(2):
-            seen += [session.take(0, 1)[1], stacks.take(0, 1)[1]]
+            seen += [session.take(0)[1], stacks.take(0)[1]]
         return seen
 
     assert [loop is not None for loop in loops()] == [False, False, True, True]

@@ -18,10 +18,12 @@ from fuzzmcp.harness.clock.internals import failed_unseen
 from fuzzmcp.harness.clock.loop_run import Blocked, Handle, LoopRun
 from fuzzmcp.harness.clock.synchronous import virtual_block
 from fuzzmcp.harness.clock.thread_registry import Registration, current
+from fuzzmcp.harness.clock.threads import JOBS_FILE
 from fuzzmcp.harness.clock.virtual import VirtualClock
 
 __all__ = [
     "EPOCH",
+    "JOBS_FILE",
     "Blocked",
     "Deadlock",
     "Handle",

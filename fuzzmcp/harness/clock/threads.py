@@ -14,6 +14,9 @@ from fuzzmcp.harness.clock.loop_run import LoopRun
 from fuzzmcp.harness.clock.managed import ManagedThread
 from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 
+JOBS_FILE = __file__
+"""The file whose frames lie below every job of a thread: on a stack, they tell a thread of a run."""
+
 managed_threads: dict[threading.Thread, ManagedThread] = {}
 """The threads that runs have started and that still live."""
 

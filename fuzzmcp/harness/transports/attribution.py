@@ -37,7 +37,7 @@ class Askers:
         call = call_that_asks(self._wire.events, self._wire.calls, tool, arguments, self._opened_by)
         if call is None or call != self._opened_by:
             return call, None, None
-        site, loop = self._wire.stacks.take(call, depth=5)
+        site, loop = self._wire.stacks.take(call)
         again = loop if call not in self._before else None  # within one connection it is the writer that comes back
         self._before.add(call)
         return call, site, again

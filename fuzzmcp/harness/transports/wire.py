@@ -230,7 +230,7 @@ class MemoryWire:
     async def send(self, connection: int, frame: Any) -> None:
         """One message of the client: record it, run the server, and deliver what is due."""
         heard = False
-        try:  # no block and no function of its own: each message pays for it, and `Stacks.take` counts the frames
+        try:  # no block and no function of its own: each message would pay for it
             now = self._clock.now()
             if self._record_sent(connection, frame, now):
                 heard = True
@@ -278,7 +278,7 @@ class MemoryWire:
             else:
                 call = self._call(frame)
                 ours = call if frame["method"] == "tools/call" else None
-                site, loop = self.stacks.take(ours, depth=4, sure=CALL.get() is not None)
+                site, loop = self.stacks.take(ours, context_known=CALL.get() is not None)
             self._call_of[serial] = call
             self.events.append(Event(now, "request", connection, call, serial, frame, site=site, loop=loop))
         return self._left >= 0
