@@ -156,7 +156,7 @@ def _failure(check: str) -> Any:
 
 def _text(check: str, violation: Violation, run: Run, subject: Subject) -> str:
     """The violation as a finding; made only when somebody looks, for Hypothesis raises many that nobody sees."""
-    from fuzzmcp.report.model import violated
+    from fuzzmcp.report.build import violated
     from fuzzmcp.report.terminal.console import show_finding
     from fuzzmcp.report.terminal.style import console_for
 

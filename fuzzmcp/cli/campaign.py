@@ -79,7 +79,7 @@ def campaign(client: str, **options: Any) -> int:
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.nightly import campaign_report
+        from fuzzmcp.report.build import campaign_report
         from fuzzmcp.search.campaign import CanaryMissed
 
         job = job_of(client, "", options)

@@ -30,7 +30,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.model import report_of
+        from fuzzmcp.report.build import report_of
         from fuzzmcp.report.terminal import live, style
         from fuzzmcp.search import Budget, Search
         from fuzzmcp.search.campaign import keep

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fuzzmcp.checks import CHECKS, Violation
+from fuzzmcp.checks import Violation
 from fuzzmcp.core.case import Case, default_calls
 from fuzzmcp.core.catalogue.tools import crm
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.package import version
 from fuzzmcp.core.protocol import DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
 from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.timeline import Moment, timeline
-from fuzzmcp.search.findings import Finding
-from fuzzmcp.search.result import Result
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
@@ -162,17 +159,6 @@ class Report:
         """The report as JSON text, one moment a line; in ASCII, so that any pipe can carry it."""
         return "".join(_pretty(self.as_json())) + "\n"
 
-    @classmethod
-    def from_json(cls, data: Any) -> Report:
-        """The report that `as_json` described; `fuzzmcp.report.load` says what is wrong with what is none.
-
-        Raises:
-            ReportError: The data is no report, or one of a newer version.
-        """
-        from fuzzmcp.report.load import from_json
-
-        return from_json(data)
-
 
 def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
     """Indented JSON, in pieces. Timelines are most of a report: indented as well, they would be twice as long."""
@@ -189,97 +175,6 @@ def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
         yield margin + "]"
     else:
         yield json.dumps(value)
-
-
-def report_of(
-    subject: Subject,
-    seed: int,
-    result: Result,
-    contract: Contract,
-    base: Case,
-    *,
-    files: Mapping[str, str] | None = None,
-    known: Sequence[SavedFinding] = (),
-    stale: Sequence[str] = (),
-) -> Report:
-    """Freeze what a search brought home, at a size that can be kept.
-
-    Args:
-        subject: What was tested.
-        seed: The seed of the search.
-        result: What it found.
-        contract: What the client promises.
-        base: The case that the search started from.
-        files: The case file of each finding that is saved, by the finding's name.
-        known: Saved findings that failed again: they come before the new ones.
-        stale: Names of saved cases that fail no more.
-    """
-    from fuzzmcp.report.size_limit import fitted
-
-    checks, faults = result.tally.as_json()
-    report = Report(
-        subject=subject,
-        seed=seed,
-        runs=result.runs,
-        seconds=round(result.seconds, 3),  # once: the saved report shows what was shown at first
-        virtual_seconds=round(result.tally.virtual_seconds, 3),
-        protocol=base.protocol,
-        transport=result.transport or base.transport,
-        backend=base.backend,
-        tool_count=len(base.tools),
-        contract=contract_json(contract),
-        findings=(*known, *(saved(subject, finding, (files or {}).get(finding.name)) for finding in result.findings)),
-        checks={name: checks[name] for name in CHECKS if name in checks},
-        faults=faults,
-        undelivered={_told(reason): count for reason, count in sorted(result.tally.undelivered.items())},
-        moments=result.moments,
-        interrupted=result.interrupted,
-        phase=result.phase,
-        exposed={name: result.exposed[name].runs for name in CHECKS if name in result.exposed},
-        stale=tuple(stale),
-    )
-    return fitted(report)
-
-
-def saved(subject: Subject, finding: Finding, file: str | None = None, *, known: bool = False) -> SavedFinding:
-    """A finding of a search as data.
-
-    Args:
-        subject: What was tested.
-        finding: The finding.
-        file: The case file that keeps it.
-        known: It belongs to the baseline.
-    """
-    found = _saved(
-        subject,
-        finding.check,
-        finding.run,
-        finding.violation,
-        fingerprint=finding.fingerprint,
-        minimal=finding.minimal,
-        deterministic=finding.deterministic,
-        known=known,
-        saved=file,
-    )
-    if file is None:
-        return found
-    return replace(found, replay=("fuzzmcp", "replay", subject.client, file, *_beside_a_file(subject.options)))
-
-
-def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
-    """The options of a replay without those that a case file tells itself."""
-    pairs = zip(options[::2], options[1::2], strict=True)
-    return (
-        word
-        for name, value in pairs
-        if name not in ("--protocol", "--transport", "--backend")
-        for word in (name, value)
-    )
-
-
-def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
-    """The violations of one replayed run as data."""
-    return tuple(_saved(subject, check, run, violation) for check, violation in violations.items())
 
 
 def _saved(subject: Subject, check: str, run: Run, violation: Violation, **more: Any) -> SavedFinding:
@@ -342,11 +237,3 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
     if case.schedule:
         words += ["--schedule", str(case.schedule)]
     return (*words, *subject.options)
-
-
-def contract_json(contract: Contract) -> dict[str, Any]:
-    """A contract as data: exception types by their names."""
-    data = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(contract).items()}
-    accepts: Sequence[Any] | None = contract.accepts
-    data["accepts"] = None if accepts is None else sorted(a if isinstance(a, str) else a.__name__ for a in accepts)
-    return data

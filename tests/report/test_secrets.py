@@ -14,9 +14,10 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
+from fuzzmcp.report.build import report_of
 from fuzzmcp.report.formats import KINDS
 from fuzzmcp.report.formats import written as in_kind
-from fuzzmcp.report.model import Subject, report_of
+from fuzzmcp.report.model import Subject
 from fuzzmcp.search import Budget, Search, campaign
 
 SECRET = "Sw0rdfish"

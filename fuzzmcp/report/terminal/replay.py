@@ -11,8 +11,9 @@ from rich.text import Text
 from fuzzmcp.checks import HELD, Violation
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import PROBE, Outcome, Run
+from fuzzmcp.report.build import violated
 from fuzzmcp.report.escape import counted, harmless, one_line
-from fuzzmcp.report.model import Subject, violated
+from fuzzmcp.report.model import Subject
 from fuzzmcp.report.terminal.console import show_finding, show_header, show_timeline
 from fuzzmcp.report.terminal.style import labelled
 from fuzzmcp.report.timeline import ending, timeline
