@@ -12,7 +12,7 @@ from fuzzmcp.core.config import shown
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import Run
 from fuzzmcp.report.model import Report, SavedFinding, Subject, _saved, _told
-from fuzzmcp.report.size_limit import fitted
+from fuzzmcp.report.size_limit import within_limit
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.result import Result
 
@@ -65,7 +65,7 @@ def report_of(
         exposed={name: result.exposed[name].runs for name in CHECKS if name in result.exposed},
         stale=tuple(stale),
     )
-    return fitted(report)
+    return within_limit(report)
 
 
 def campaign_report(subject: Subject, outcome: Outcome) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,16 +86,22 @@ def folded(moments: Sequence[Moment], first: int, last: int) -> tuple[Moment, ..
     """
     if len(moments) <= first + last + 1:
         return tuple(moments)
-    kept: list[Moment] = []
+    ends = {*range(first), *range(len(moments) - last, len(moments))}
+    return thinned(moments, ends | {place for place, moment in enumerate(moments) if moment.evidence})
+
+
+def thinned(moments: Sequence[Moment], kept: Collection[int]) -> tuple[Moment, ...]:
+    """The moments at the places `kept`; an `omitted` moment stands for each gap, and counts what is left out there."""
+    found: list[Moment] = []
     for place, moment in enumerate(moments):
-        if place < first or place >= len(moments) - last or moment.evidence:
-            kept.append(moment)
+        if place in kept:
+            found.append(moment)
             continue
         count = moment.nth or 1 if moment.kind == "omitted" else 1
-        if kept and kept[-1].kind == "omitted":
-            count += kept.pop().nth or 0
-        kept.append(Moment(moment.at, kind="omitted", text=f"{count:,} more", nth=count))
-    return tuple(kept)
+        if found and found[-1].kind == "omitted":
+            count += found.pop().nth or 1
+        found.append(Moment(moment.at, kind="omitted", text=f"{count:,} more", nth=count))
+    return tuple(found)
 
 
 class _Narrator:
