@@ -9,7 +9,7 @@ from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.html.rendering import render
-from fuzzmcp.report.terminal.stack import StackReport, advice, sum_of, summary, verdict
+from fuzzmcp.report.stack import StackReport, advice, sum_of, summary, verdict
 from fuzzmcp.search.stacking import CallCost, Seen
 
 _LEFT, _WIDTH = 1.0, 98.0
