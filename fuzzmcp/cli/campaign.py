@@ -176,7 +176,7 @@ def _carried_out(plan: Plan) -> Outcome:
         say("findings are saved into the baseline itself: they fail this campaign, and may fail from the next one on")
     with (
         terminations(),
-        live.shown(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
+        live.show_progress(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
     ):
         return run_campaign(
             plan,

@@ -44,7 +44,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
             if folder is not None:
                 files[finding.name] = str(keep(folder, finding, job.target.role))
 
-        with live.shown(budget, area, live=area.is_terminal and job.quiet) as on_progress:
+        with live.show_progress(budget, area, live=area.is_terminal and job.quiet) as on_progress:
             search = Search(
                 job.target, job.case, job.contract, seed=seed or 0, budget=budget, checks=job.checks,
                 on_progress=on_progress, on_finding=on_finding, front=job.front, quiet=job.quiet,

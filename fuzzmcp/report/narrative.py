@@ -13,15 +13,15 @@ FIRST, LAST = 14, 8
 _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover", "tools/list", "")
 
 
-def telling(moments: Sequence[Moment]) -> tuple[Moment, ...]:
+def essential_moments(moments: Sequence[Moment]) -> tuple[Moment, ...]:
     """The moments that a reader needs: without a plain handshake, without what follows the script, unless evidence."""
     began = next((i for i, m in enumerate(moments) if m.method == "tools/call"), len(moments))
     faulty = {m.method for m in moments[:began] if m.fault or m.kind == "silence"}
-    found = tuple(m for i, m in enumerate(moments) if _tells(m, opening=i < began, faulty=faulty))
+    found = tuple(m for i, m in enumerate(moments) if _is_essential(m, opening=i < began, faulty=faulty))
     return found or tuple(moments)
 
 
-def _tells(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
+def _is_essential(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
     if moment.evidence or moment.fault or moment.kind in ("silence", "omitted"):
         return True
     if moment.after or moment.kind in ("open", "start", "over"):
@@ -31,7 +31,7 @@ def _tells(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
     return moment.method not in _HANDSHAKE or (moment.direction == "->" and moment.method in faulty)
 
 
-def what(moment: Moment, one_call: bool) -> str:
+def description(moment: Moment, one_call: bool) -> str:
     """The middle column of a line; where there is only one call, its tool is name enough."""
     text, label = moment.text, moment.label
     if one_call and moment.kind in ("request", "settle"):
@@ -46,7 +46,7 @@ def what(moment: Moment, one_call: bool) -> str:
     return harmless("  ".join(filter(None, (label, text))))
 
 
-def where(moment: Moment) -> str:
+def code_line(moment: Moment) -> str:
     """The right column: the line that sent a request, or the loop that came back to send it again."""
     place = moment.loop or moment.site
     if place is None or moment.kind != "request":
@@ -60,7 +60,7 @@ def last_evidence(moments: Sequence[Moment]) -> Moment | None:
     return next((moment for moment in reversed(moments) if moment.evidence), None)
 
 
-def deed(moment: Moment) -> str:
+def evidence_mark(moment: Moment) -> str:
     """What to write beside the last evidence."""
     repeats = moment.kind == "request" and moment.nth is not None and moment.nth > 1
     return f"the {ordinal(moment.nth or 0)} request" if repeats else "here"

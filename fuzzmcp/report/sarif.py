@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.report.code_places import Place, home, looper, sender
+from fuzzmcp.report.code_places import CodePlace, client_file, line_of_loop, line_of_request
 from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding
 from fuzzmcp.report.phrases import about
@@ -67,7 +67,7 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": "note" if finding.known else "error",
         "message": _message("\n".join(harmless(line) for line in lines if line)),
-        "locations": [_location(sender(finding) or home(report.subject))],
+        "locations": [_location(line_of_request(finding) or client_file(report.subject))],
         "properties": {
             "faults": finding.faults,
             "calls": list(finding.calls),
@@ -76,7 +76,7 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
             "replay": finding.command,
         },
     }
-    again = looper(finding)
+    again = line_of_loop(finding)
     if again is not None:
         message = _message("The code that came back to send the request again.")
         result["relatedLocations"] = [{"id": 1, **_location(again), "message": message}]
@@ -85,7 +85,7 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
     return result
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _location(place: CodePlace) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": place.uri, "uriBaseId": _ROOT}}
     if place.line:
         physical["region"] = {"startLine": place.line}

@@ -24,7 +24,7 @@ _BAR = 24
 
 
 @contextmanager
-def shown(budget: Budget, console: Console, *, live: bool) -> Iterator[Callable[[Progress], None]]:
+def show_progress(budget: Budget, console: Console, *, live: bool) -> Iterator[Callable[[Progress], None]]:
     """Show progress while the block runs.
 
     Args:

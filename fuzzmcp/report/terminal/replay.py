@@ -15,7 +15,7 @@ from fuzzmcp.report.build import violated
 from fuzzmcp.report.escape import counted, harmless, one_line
 from fuzzmcp.report.model import Subject
 from fuzzmcp.report.terminal.console import show_finding, show_header, show_timeline
-from fuzzmcp.report.terminal.style import labelled
+from fuzzmcp.report.terminal.style import show_labelled
 from fuzzmcp.report.timeline import ending, timeline
 
 
@@ -43,7 +43,7 @@ def show_replay(
     for outcome in (*run.outcomes, *((run.probe,) if run.probe else ())):
         _show_outcome(run, outcome, console)
     for note in _notes(run):
-        labelled("note", note, console)
+        show_labelled("note", note, console)
     found = {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
     for finding in violated(subject, run, found):
         console.print()

@@ -10,7 +10,7 @@ from rich.text import Text
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.report.escape import harmless, one_line
 from fuzzmcp.report.stack import StackReport, advice, ending, sum_of, summary, verdict
-from fuzzmcp.report.terminal.style import heading, labelled
+from fuzzmcp.report.terminal.style import show_heading, show_labelled
 from fuzzmcp.search.stacking import CallCost, Exploration, Seen
 
 
@@ -24,7 +24,7 @@ def show_stack(report: StackReport, console: Console, *, all_in_full: bool = Fal
     """
     found, setting = report.found, report.setting
     sdk = (f"mcp {setting.mcp}",) if setting.mcp else ()
-    heading(("fuzzmcp", setting.client, *sdk, setting.how), console)
+    show_heading(("fuzzmcp", setting.client, *sdk, setting.how), console)
     width = max((len(str(seen.script)) for seen in found.singles), default=0)
     for seen in found.singles:
         if all_in_full:
@@ -38,7 +38,7 @@ def show_stack(report: StackReport, console: Console, *, all_in_full: bool = Fal
         _show_in_full(found.worst, console)
     console.print()
     for label, text in (*_mixes(found), *(("do", text) for text in advice(report))):
-        labelled(label, text, console)
+        show_labelled(label, text, console)
     console.print(Text(verdict(report), "bold"), soft_wrap=True)
 
 

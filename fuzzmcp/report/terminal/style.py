@@ -35,14 +35,14 @@ def stdout() -> Console:
     return console_for(sys.stdout)
 
 
-def print_table(table: Table, console: Console) -> None:
+def show_table(table: Table, console: Console) -> None:
     """Print a table without the blanks that rich leaves at the ends of lines."""
     with console.capture() as captured:
         console.print(table)
     console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def heading(pieces: Sequence[str], console: Console) -> None:
+def show_heading(pieces: Sequence[str], console: Console) -> None:
     """Print who was tested, and how: pieces with dots between them, over several lines where one is too short."""
     line = ""
     for piece in map(harmless, pieces):
@@ -54,12 +54,12 @@ def heading(pieces: Sequence[str], console: Console) -> None:
     console.print(Text(line, "bold"), soft_wrap=True)
 
 
-def labelled(label: str, text: str, console: Console) -> None:
+def show_labelled(label: str, text: str, console: Console) -> None:
     """Print a short bold label, and text that wraps beside it."""
-    hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
+    show_hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
 
 
-def hanging(label: Text, width: int, text: Text, console: Console) -> None:
+def show_hanging(label: Text, width: int, text: Text, console: Console) -> None:
     """Print a label, and text that wraps beside it."""
     for place, line in enumerate(text.wrap(console, max(min(console.width, WIDTH_MAX) - width, 20))):
         line.rstrip()
