@@ -1,4 +1,4 @@
-"""From runs and findings to the frozen report: what a search, a campaign or a replay brought home, as data."""
+"""From runs and findings to the frozen report of a search, a campaign or a replay."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def report_of(
     known: Sequence[SavedFinding] = (),
     stale: Sequence[str] = (),
 ) -> Report:
-    """Freeze what a search brought home, at a size that can be kept.
+    """The report of a search, within the size limit.
 
     Args:
-        subject: What was tested.
+        subject: The client and the settings of the test.
         seed: The seed of the search.
-        result: What it found.
-        contract: What the client promises.
+        result: The outcome of the search.
+        contract: The promises of the client.
         base: The case that the search started from.
         files: The case file of each finding that is saved, by the finding's name.
-        known: Saved findings that failed again: they come before the new ones.
-        stale: Names of saved cases that fail no more.
+        known: Saved findings that failed again. They come before the new ones.
+        stale: Names of saved cases that no longer fail.
     """
     checks, faults = result.tally.as_json()
     report = Report(
@@ -69,12 +69,7 @@ def report_of(
 
 
 def campaign_report(subject: Subject, outcome: Outcome) -> Report:
-    """Freeze what a campaign brought home: saved cases that still fail first, then its new findings.
-
-    Args:
-        subject: What was tested.
-        outcome: What the campaign brought home.
-    """
+    """The report of a campaign: first the saved cases that still fail, then the new findings."""
     plan = outcome.plan
     known = []
     for number, finding in sorted(outcome.result.known.items()):
@@ -97,10 +92,10 @@ def saved(subject: Subject, finding: Finding, file: str | None = None, *, known:
     """A finding of a search as data.
 
     Args:
-        subject: What was tested.
+        subject: The client and the settings of the test.
         finding: The finding.
-        file: The case file that keeps it.
-        known: It belongs to the baseline.
+        file: The case file that keeps the finding; None if there is none.
+        known: The finding belongs to the baseline.
     """
     found = _saved(
         subject,
@@ -119,7 +114,7 @@ def saved(subject: Subject, finding: Finding, file: str | None = None, *, known:
 
 
 def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
-    """The options of a replay without those that a case file tells itself."""
+    """The options of a replay of a case file; the file itself tells the protocol, the transport and the backend."""
     pairs = zip(options[::2], options[1::2], strict=True)
     return (
         word

@@ -1,4 +1,4 @@
-"""Lines of code in a report: which one a finding is about, and how a file is named for a code host."""
+"""Places in the client's code: the lines that a finding is about, and their names for a code host."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def code_place_of(site: str | None) -> CodePlace | None:
 
 
 def line_of_request(finding: SavedFinding) -> CodePlace | None:
-    """The line that sent the request by which the check was violated: the last evidence, else the last request."""
+    """The line that sent the violating request: the last request among the evidence, else the last request of all."""
     sent = [moment for moment in finding.requests if code_place_of(moment.site) is not None]
     shown = [moment for moment in sent if moment.evidence] or sent
     return code_place_of(shown[-1].site) if shown else None
 
 
 def line_of_loop(finding: SavedFinding) -> CodePlace | None:
-    """The line that came back to send that request again, if one did."""
+    """The line that came back to send that request again; None if no line did."""
     loops = [code_place_of(m.loop) for m in finding.requests if m.evidence and m.loop is not None]
     return loops[-1] if loops else None
 
 
 def client_file(subject: Subject) -> CodePlace:
-    """The file of the client itself, as far as its name tells: `agents/crm.py:connect` and `agents.crm:connect`."""
+    """The file of the client, by its name: `agents/crm.py` for `agents/crm.py:connect` and `agents.crm:connect`."""
     file = subject.client.rpartition(":")[0] or subject.client
     return CodePlace(file if file.endswith(".py") else file.replace(".", "/") + ".py")

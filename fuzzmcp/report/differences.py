@@ -16,14 +16,14 @@ from fuzzmcp.core.script import Script
 
 @dataclass(frozen=True)
 class Compared:
-    """A saved catalogue beside that of the server, ready to be shown.
+    """A saved catalogue compared with the catalogue of the server.
 
     Args:
         file: The saved catalogue's file, as the user named it.
-        client: The client to replay against, or a word that stands for it.
+        client: The client to replay against, or a placeholder for it.
         old: The saved catalogue.
-        new: The server's.
-        found: What is different.
+        new: The catalogue of the server.
+        found: The differences.
     """
 
     file: str
@@ -38,7 +38,7 @@ class Compared:
         return scripts_of(self.found)
 
     def command(self, name: str, script: Script) -> str:
-        """The command line that replays `script` on the tool `name`; empty where no command line can spell the call."""
+        """The command line that replays `script` on the tool `name`; empty if no command line can spell the call."""
         tool = next(tool for tool in self.old if tool.name == name)
         try:
             call = str(Call(name, tool.sample_arguments))

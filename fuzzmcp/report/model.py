@@ -1,4 +1,4 @@
-"""The saved report: frozen data, and the same JSON for the same seed but for the seconds."""
+"""The saved report: frozen data. The same seed gives the same JSON, except for the seconds."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Subject:
-    """What was tested, and how.
+    """The client that was tested, and the settings of the test.
 
     Args:
         client: The client as it was named on the command line.
-        role: `client` or `agent`.
         mcp: Version of the SDK.
-        catalogue: What to call the catalogue in the header.
-        options: Options that `fuzzmcp replay` needs beside client and script, as the case does not tell them: names
-            and values in turn.
-        calls_configured: The configuration names calls, so that a replay has to spell even the plainest.
+        catalogue: The name of the catalogue in the header.
+        options: Names and values in turn: the options of `fuzzmcp replay` that the case does not tell, such as those of
+            the contract.
+        calls_configured: The configuration names calls, so a replay has to name even the default call.
     """
 
     client: str
@@ -46,11 +45,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class SavedFinding:
-    """A violated check with everything that a reader needs to understand and repeat it.
+    """A violated check, with everything that a reader needs to understand and repeat it.
 
-    `minimal` and `deterministic` are None for a single replay, where nobody tried. `replay` is the command that shows
-    the violation again, one word an element. `known` says that the finding belongs to the baseline; `saved` is the
-    relative path of the case file that keeps it.
+    `minimal` and `deterministic` are None for a single replay, which tries neither. `replay` is the command that shows
+    the violation again, one word an element. `known` says that the finding belongs to the baseline. `saved` is the
+    relative path of the case file that keeps the finding.
     """
 
     check: str
@@ -77,7 +76,7 @@ class SavedFinding:
         return shlex.join(self.replay)
 
     def as_json(self) -> dict[str, Any]:
-        """The finding as the report saves it; `known` and `saved` only where they say something."""
+        """The finding as the report saves it; `known` and `saved` are left out if they say nothing."""
         return {
             "check": self.check,
             "faults": self.faults,
@@ -96,11 +95,11 @@ class SavedFinding:
 
 @dataclass(frozen=True)
 class Report:
-    """One search as a reader sees it; `as_json` is what `--report json=FILE` writes.
+    """One search as a reader sees it. `--report json=FILE` writes its `as_json`.
 
-    `exposed` says for each violated check after how many runs that was first seen.
-    `stale` names the saved cases that no longer fail. `fuzzmcp` is the version that made the report. `tools` are those
-    of the cases that say `"tools_of": "report"`: there are such only where every case had repeated a large catalogue.
+    `exposed` gives for each violated check the number of runs until the first violation. `stale` names the saved cases
+    that no longer fail. `fuzzmcp` is the version that made the report. `tools` is the catalogue of all cases that say
+    `"tools_of": "report"`: a large catalogue is kept once if every case would repeat it.
     """
 
     subject: Subject
@@ -161,7 +160,7 @@ class Report:
 
 
 def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
-    """Indented JSON, in pieces. Timelines are most of a report: indented as well, they would be twice as long."""
+    """Indented JSON, in pieces. A moment is one line, because indented timelines would double a report."""
     inner = margin + "  "
     if isinstance(value, dict) and value:
         for place, (name, member) in enumerate(value.items()):

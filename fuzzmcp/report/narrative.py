@@ -1,4 +1,4 @@
-"""The telling part of a timeline, and the words for each of its moments: the same on a terminal and on a page."""
+"""The essential part of a timeline, and the words for each moment: the terminal and the page share both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover", "too
 
 
 def essential_moments(moments: Sequence[Moment]) -> tuple[Moment, ...]:
-    """The moments that a reader needs: without a plain handshake, without what follows the script, unless evidence."""
+    """The moments that a reader needs.
+
+    A plain handshake and everything after the script are left out. Evidence and faults always stay.
+    """
     began = next((i for i, m in enumerate(moments) if m.method == "tools/call"), len(moments))
     faulty = {m.method for m in moments[:began] if m.fault or m.kind == "silence"}
     found = tuple(m for i, m in enumerate(moments) if _is_essential(m, opening=i < began, faulty=faulty))
@@ -32,7 +35,7 @@ def _is_essential(moment: Moment, *, opening: bool, faulty: set[str]) -> bool:
 
 
 def description(moment: Moment, one_call: bool) -> str:
-    """The middle column of a line; where there is only one call, its tool is name enough."""
+    """The middle column of a line. If there is only one call, the name of its tool stands for it."""
     text, label = moment.text, moment.label
     if one_call and moment.kind in ("request", "settle"):
         text, label = (text.partition("(")[0], label) if moment.nth else (text, label.partition("(")[0])
@@ -56,11 +59,11 @@ def code_line(moment: Moment) -> str:
 
 
 def last_evidence(moments: Sequence[Moment]) -> Moment | None:
-    """The moment that shows the violation: the last that the check points at."""
+    """The moment that shows the violation: the last evidence of the check."""
     return next((moment for moment in reversed(moments) if moment.evidence), None)
 
 
 def evidence_mark(moment: Moment) -> str:
-    """What to write beside the last evidence."""
+    """The mark beside the last evidence: `the second request`, or `here`."""
     repeats = moment.kind == "request" and moment.nth is not None and moment.nth > 1
     return f"the {ordinal(moment.nth or 0)} request" if repeats else "here"

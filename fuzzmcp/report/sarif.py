@@ -18,8 +18,8 @@ _ROOT = "%SRCROOT%"
 def sarif(report: Report) -> str:
     """The report as a SARIF log in ASCII.
 
-    A result stands at the line of code that sent the request; where none is known, in the file of the client, because
-    code hosts refuse a log in which one result has no place.
+    A result stands at the line of code that sent the request. If that line is unknown, it stands in the file of the
+    client, because code hosts refuse a log in which one result has no place.
     """
     rules = list(dict.fromkeys((*CHECKS, *(finding.check for finding in report.findings))))
     driver: dict[str, Any] = {
@@ -100,5 +100,5 @@ def _message(text: str) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    """Text that means only itself: braces are doubled as the standard demands, and nothing can become a link."""
+    """Text without markup: braces are doubled, as the standard demands, and nothing can become a link."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")

@@ -20,14 +20,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Setting:
-    """Who was explored, and how.
+    """The client that was explored, and the settings.
 
     Attributes:
-        client: As it was named on the command line.
+        client: The client as it was named on the command line.
         backend: asyncio or trio.
-        mcp: The version of the SDK; the empty string where no MCP is spoken.
-        protocol: The version of MCP that the server speaks; the empty string where none is spoken.
-        http: Whether the HTTP backend played the faults.
+        mcp: The version of the SDK; empty if no MCP is spoken.
+        protocol: The version of MCP that the server speaks; empty if no MCP is spoken.
+        http: The HTTP backend played the faults.
     """
 
     client: str
@@ -46,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class StackReport:
-    """What `fuzzmcp stack` says: the exploration, of whom, and how many requests a call may cost."""
+    """The report of `fuzzmcp stack`: the exploration, its setting, and the number of requests that a call may cost."""
 
     setting: Setting
     found: Exploration
@@ -54,7 +54,7 @@ class StackReport:
 
     @property
     def over(self) -> tuple[tuple[Seen, CallCost], ...]:
-        """The calls that cost more than they may, with the script."""
+        """The calls that cost more than they may, each with its script."""
         return tuple((seen, cost) for seen in self.found.all for cost in seen.costs if self.is_over(cost))
 
     def is_over(self, cost: CallCost) -> bool:
@@ -65,7 +65,8 @@ class StackReport:
     def as_json(self) -> dict[str, Any]:
         """The report as data: `scripts` are the single faults, then the mix if there is one.
 
-        `mcp` and `protocol` are null for a function of an `Upstream`. `requests` says who was asked: `mcp` or `http`.
+        `mcp` and `protocol` are null for a function of an `Upstream`. `requests` says what was counted: requests to the
+        `mcp` server, or to the `http` backend.
         """
         return {
             "version": VERSION,
@@ -150,7 +151,7 @@ def sum_of(cost: CallCost) -> str:
     if not stack.layers:
         return "nothing is sent again"
     if stack.hidden:
-        return "sent by a task older than the call, or by code not seen: what loops above it cannot be told"
+        return "a task older than the call, or code out of sight, sends the requests: the layers above it are unknown"
     if cost.cut:
         return f"{cost.said}: the run was cut short, the outermost layer may go on for ever"
     if stack.product is not None:

@@ -1,4 +1,4 @@
-"""The timeline of a run as data: one `Moment` for each thing that happened, with the words that a reader needs."""
+"""The timeline of a run as data: one `Moment` for each event, with the words that a reader needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
 from fuzzmcp.report.escape import harmless, one_line, path_of
 
 KEPT = 400
-"""Moments that a saved timeline has at most: a page loop runs for thousands."""
+"""Moments of a saved timeline at most. A page loop has thousands."""
 _SILENT = {"hang": "no answer, ever", "block": "from here on the server handles nothing for a while"}
 
 Direction = Literal["->", "<-", ""]
@@ -27,20 +27,20 @@ class Moment:
     """One thing that happened at virtual second `at`.
 
     Attributes:
-        direction: `->` from client to server, `<-` from server to client, empty for what is on no wire.
-        kind: The kind of event, as in `fuzzmcp.core.trace`; `silence` for a request that meets `hang` or `block`,
-            `omitted` for moments left out of a long timeline.
-        method: The JSON-RPC method that was sent, or that is answered.
-        id: The JSON-RPC id, where there is one.
-        call: Number of the call (-1 the probe), None for what the client does by itself.
-        label: What kind of answer it is: `ok`, `isError`, `error -32603`, or the fault as the script names it.
+        direction: `->` from client to server, `<-` from server to client, empty for an event that is on no wire.
+        kind: The kind of event, as in `fuzzmcp.core.trace`. Two kinds are no events: `silence` is a request that meets
+            `hang` or `block`, and `omitted` stands for moments that are left out of a long timeline.
+        method: The JSON-RPC method that is sent or answered.
+        id: The JSON-RPC id, if there is one.
+        call: Number of the call (-1 is the probe); None for an act of the client itself.
+        label: The kind of answer: `ok`, `isError`, `error -32603`, or the fault as the script names it.
         text: The call, the content of the answer, the outcome.
         site: The line of the client's code that sent it, as `path:line function`.
         loop: The line that came back to send it again.
         fault: The part of the script that caused it.
-        nth: For `tools/call`: the how-manieth request of its call. For `omitted`: how many are left out.
-        evidence: The check points at it.
-        after: The script was over: the probe call, or the end of the session.
+        nth: For `tools/call`, 2 for the second request of its call. For `omitted`, the number of moments left out.
+        evidence: The check points at the moment.
+        after: The script was over before the moment: it belongs to the probe call or to the end of the session.
     """
 
     at: float
@@ -59,7 +59,7 @@ class Moment:
     after: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The moment as the report saves it: the first seven keys always, the others where they say something."""
+        """The moment as the report saves it: always the first seven keys, and the others if they say something."""
         always = ("at", "direction", "method", "id", "call", "site", "text")
         more = ("kind", "label", "loop", "fault", "nth", "evidence", "after")
         saved = {name: getattr(self, name) for name in always}
@@ -70,9 +70,9 @@ def timeline(run: Run, evidence: Sequence[Event] = (), limit: int | None = KEPT)
     """The moments of a run, in order.
 
     Args:
-        run: What happened.
+        run: The run to tell.
         evidence: Events of the run that a violation points at.
-        limit: How many moments to keep about, evidence aside; None for all.
+        limit: Moments to keep beside the evidence; None for all.
     """
     moments = tuple(_Narrator(run, evidence).moments())
     return moments if limit is None else folded(moments, limit // 2, limit // 2)
@@ -209,7 +209,7 @@ def _site(site: Site | None) -> str | None:
 
 
 def _parameters(event: Event) -> str:
-    """What a request or notification says beside its method: the call, the cursor, the id that is cancelled."""
+    """The parameters of a request or notification that matter: the call, the cursor, the id that is cancelled."""
     params = (event.frame or {}).get("params")
     if not isinstance(params, dict):
         return ""

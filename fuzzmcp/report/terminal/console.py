@@ -48,7 +48,7 @@ def show_report(report: Report, console: Console) -> None:
 
 
 def show_header(subject: Subject, *parts: str, console: Console) -> None:
-    """Print who was tested, and how."""
+    """Print the client, the version of the SDK and other parts of the setting."""
     show_heading(("fuzzmcp", subject.client, f"mcp {subject.mcp}", *parts), console)
 
 
@@ -56,12 +56,12 @@ def show_header(subject: Subject, *parts: str, console: Console) -> None:
 
 
 def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False) -> None:
-    """Print one finding: its sentence, script, calls and timeline, and what to do about it.
+    """Print one finding: its sentence, script, calls and timeline, and the advice.
 
     Args:
-        finding: What to show.
-        console: Where to.
-        whole: Show every moment instead of the telling ones.
+        finding: The finding to print.
+        console: The terminal.
+        whole: Print every moment, not only the essential ones.
     """
     faults = f"FAULTS={harmless(finding.faults)}"
     calls = "; ".join(map(harmless, finding.calls))
@@ -101,13 +101,13 @@ def _show_title(finding: SavedFinding, name: str, label: int, console: Console) 
 
 
 def show_timeline(moments: Sequence[Moment], console: Console, *, whole: bool = False, one_call: bool = False) -> None:
-    """Print moments in virtual time, one a line, each with the code that sent it; the last evidence is marked.
+    """Print moments in virtual time, one a line, each with the code that sent it. The last evidence is marked.
 
     Args:
-        moments: What happened.
-        console: Where to.
-        whole: Show every moment instead of the telling ones, and fold nothing.
-        one_call: There is only one call, so its tool names it.
+        moments: The moments of a run.
+        console: The terminal.
+        whole: Print every moment, not only the essential ones, and fold nothing.
+        one_call: There is only one call, so the name of its tool stands for it.
     """
     shown = tuple(moments) if whole else folded(essential_moments(moments), FIRST, LAST)
     last = last_evidence(shown)

@@ -16,7 +16,7 @@ _COLUMN_MAX = 64
 
 
 def show_differences(compared: Compared, console: Console) -> None:
-    """Print the differences, then for each tool that can be played its scripts and the commands, and one last line."""
+    """Print the differences, then the scripts that play them with their commands, and one last line."""
     _show_words(compared.found, console)
     for name, script in compared.scripts:
         console.print()
@@ -29,7 +29,7 @@ def show_differences(compared: Compared, console: Console) -> None:
 
 
 def _show_words(found: Sequence[Difference], console: Console) -> None:
-    """One line each, the notes in a column of their own where the words leave room for one."""
+    """Print one line for each difference. The notes stand in a column of their own if the words leave room for it."""
     lines = [harmless(str(each)) for each in found]
     widths = [cell_len(line) for line, each in zip(lines, found, strict=True) if each.note]
     column = max((width for width in widths if width <= _COLUMN_MAX), default=0)

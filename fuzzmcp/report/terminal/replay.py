@@ -1,4 +1,4 @@
-"""How one replayed script looks on a terminal: its outcomes, what it violated, and what of it never happened."""
+"""How one replayed script looks on a terminal: the outcomes, the violations, and the steps that never happened."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def show_replay(
     """Print one run.
 
     Args:
-        run: What happened.
-        verdicts: What each check said to it.
-        subject: What was tested.
-        console: Where to.
-        trace: Print the whole timeline, and the logs.
+        run: The run to print.
+        verdicts: The verdict of each check on the run, by the name of the check.
+        subject: The client and the settings of the test.
+        console: The terminal.
+        trace: Print the whole timeline and the logs too.
     """
     case = redacted_case(run.case)
     tools = f"{subject.catalogue} ({counted(len(case.tools), 'tool')})"
@@ -63,7 +63,7 @@ def _show_outcome(run: Run, outcome: Outcome, console: Console) -> None:
 
 
 def _show_surroundings(run: Run, console: Console) -> None:
-    """What was observed around the wire."""
+    """Print the logs, the leftovers and the blocked stretches of the event loop."""
     lines = [f"{log.at:,.3f}  {log.level} {log.logger}: {log.message}" for log in run.logs]
     lines += [f"left behind: {leak.kind}: {leak.what}" for leak in run.leaks]
     lines += [f"{b.at:,.3f}  the event loop was blocked for {b.seconds:g} s by {b.where}" for b in run.blocked]

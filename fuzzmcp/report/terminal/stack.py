@@ -15,11 +15,11 @@ from fuzzmcp.search.stacking import CallCost, Exploration, Seen
 
 
 def show_stack(report: StackReport, console: Console, *, all_in_full: bool = False) -> None:
-    """Print the worst script in full and the others on one line each, and what to do.
+    """Print the worst script in full, each other script on one line, and the advice.
 
     Args:
-        report: What to print.
-        console: Where to.
+        report: The report to print.
+        console: The terminal.
         all_in_full: Print every script in full.
     """
     found, setting = report.found, report.setting
