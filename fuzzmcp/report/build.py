@@ -7,12 +7,17 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from fuzzmcp.checks import CHECKS, Violation
-from fuzzmcp.core.case import Case
+from fuzzmcp.core.case import Case, default_calls
+from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.config import shown
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.protocol import DEFAULT_VERSION
+from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
-from fuzzmcp.report.model import Report, SavedFinding, Subject, _saved, _told
+from fuzzmcp.report.escape import one_line
+from fuzzmcp.report.model import Report, SavedFinding, Subject
 from fuzzmcp.report.size_limit import within_limit
+from fuzzmcp.report.timeline import timeline
 from fuzzmcp.search.findings import Finding
 from fuzzmcp.search.result import Result
 
@@ -127,6 +132,68 @@ def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
 def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
     """The violations of one replayed run as data."""
     return tuple(_saved(subject, check, run, violation) for check, violation in violations.items())
+
+
+def _saved(subject: Subject, check: str, run: Run, violation: Violation, **more: Any) -> SavedFinding:
+    case = redacted_case(run.case)
+    return SavedFinding(
+        check=check,
+        faults=str(case.script),
+        calls=() if subject.role == "agent" else tuple(map(str, case.calls)),
+        message=_told(violation.message, 300),
+        requests=timeline(run, violation.evidence),
+        case=case_json(case, subject.role),
+        replay=replay_of(subject, case),
+        **more,
+    )
+
+
+def _told(text: str, limit: int = 200) -> str:
+    """What is said in one line, without secrets."""
+    return one_line(redacted_text(text), limit)
+
+
+def case_json(case: Case, role: str = "client") -> dict[str, Any]:
+    """A case as data that repeats it: values that are defaults, or are never used, are left out.
+
+    >>> from fuzzmcp.api import case_of
+    >>> case_json(case_of("hang"))["calls"]
+    [{'tool': 'get_order', 'arguments': {'order_id': 'A1'}}]
+    """
+    data: dict[str, Any] = {
+        "faults": str(case.script),
+        "protocol": case.protocol,
+        "transport": case.transport,
+        "backend": case.backend,
+    }
+    if role == "client":
+        data["calls"] = [
+            {"tool": call.tool, "arguments": dict(call.arguments)} | ({} if call.at is None else {"at": call.at})
+            for call in case.calls
+        ]
+    if case.schedule:
+        data["schedule"] = case.schedule
+    if case.outputs:
+        data["outputs"] = dict(sorted(case.outputs.items()))
+    if case.tools != crm():
+        data["tools"] = [dict(tool.definition) for tool in case.tools]
+    return data
+
+
+def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
+    """The words of the command that drives this case again: only options that differ from their defaults."""
+    words = ["fuzzmcp", "replay", subject.client, str(case.script)]
+    if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
+        words += [word for call in case.calls for word in ("--call", str(call))]
+    if case.protocol != DEFAULT_VERSION:
+        words += ["--protocol", case.protocol]
+    if case.transport != "memory":
+        words += ["--transport", case.transport]
+    if case.backend != "asyncio":
+        words += ["--backend", case.backend]
+    if case.schedule:
+        words += ["--schedule", str(case.schedule)]
+    return (*words, *subject.options)
 
 
 def contract_json(contract: Contract) -> dict[str, Any]:

@@ -8,15 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fuzzmcp.checks import Violation
-from fuzzmcp.core.case import Case, default_calls
-from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.package import version
-from fuzzmcp.core.protocol import DEFAULT_VERSION
-from fuzzmcp.core.redact import redacted_case, redacted_text
-from fuzzmcp.core.trace import Run
-from fuzzmcp.report.escape import one_line
-from fuzzmcp.report.timeline import Moment, timeline
+from fuzzmcp.report.timeline import Moment
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
@@ -174,65 +167,3 @@ def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
         yield margin + "]"
     else:
         yield json.dumps(value)
-
-
-def _saved(subject: Subject, check: str, run: Run, violation: Violation, **more: Any) -> SavedFinding:
-    case = redacted_case(run.case)
-    return SavedFinding(
-        check=check,
-        faults=str(case.script),
-        calls=() if subject.role == "agent" else tuple(map(str, case.calls)),
-        message=_told(violation.message, 300),
-        requests=timeline(run, violation.evidence),
-        case=case_json(case, subject.role),
-        replay=replay_of(subject, case),
-        **more,
-    )
-
-
-def _told(text: str, limit: int = 200) -> str:
-    """What is said in one line, without secrets."""
-    return one_line(redacted_text(text), limit)
-
-
-def case_json(case: Case, role: str = "client") -> dict[str, Any]:
-    """Everything that is needed to repeat a case; what has its default, or is never used, is left out.
-
-    >>> from fuzzmcp.api import case_of
-    >>> case_json(case_of("hang"))["calls"]
-    [{'tool': 'get_order', 'arguments': {'order_id': 'A1'}}]
-    """
-    data: dict[str, Any] = {
-        "faults": str(case.script),
-        "protocol": case.protocol,
-        "transport": case.transport,
-        "backend": case.backend,
-    }
-    if role == "client":
-        data["calls"] = [
-            {"tool": call.tool, "arguments": dict(call.arguments)} | ({} if call.at is None else {"at": call.at})
-            for call in case.calls
-        ]
-    if case.schedule:
-        data["schedule"] = case.schedule
-    if case.outputs:
-        data["outputs"] = dict(sorted(case.outputs.items()))
-    if case.tools != crm():
-        data["tools"] = [dict(tool.definition) for tool in case.tools]
-    return data
-
-
-def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
-    """The words of the command that drives this case again: only options that differ from their defaults."""
-    words = ["fuzzmcp", "replay", subject.client, str(case.script)]
-    if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
-        words += [word for call in case.calls for word in ("--call", str(call))]
-    if case.protocol != DEFAULT_VERSION:
-        words += ["--protocol", case.protocol]
-    if case.transport != "memory":
-        words += ["--transport", case.transport]
-    if case.backend != "asyncio":
-        words += ["--backend", case.backend]
-    if case.schedule:
-        words += ["--schedule", str(case.schedule)]
-    return (*words, *subject.options)

@@ -10,8 +10,8 @@ import pytest
 
 from fuzzmcp import Contract, case_of, run, violations
 from fuzzmcp.examples import naive_agent
-from fuzzmcp.report.build import contract_json, report_of, violated
-from fuzzmcp.report.model import Report, Subject, case_json, replay_of
+from fuzzmcp.report.build import case_json, contract_json, replay_of, report_of, violated
+from fuzzmcp.report.model import Report, Subject
 from fuzzmcp.search.findings import Finding, Tally
 from fuzzmcp.search.result import Exposure, Result
 
