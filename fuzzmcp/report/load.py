@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from fuzzmcp.report.escape import one_line
-from fuzzmcp.report.model import VERSION, Report, SavedFinding, Subject
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.report.model import VERSION, Moment, Report, SavedFinding, Subject
 
 T = TypeVar("T")
 _COUNTS = ("held", "violated", "not_exercised")

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fuzzmcp.core.package import version
-from fuzzmcp.report.timeline import Moment
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
+
+Direction = Literal["->", "<-", ""]
+"""The way of a message between client and server."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,50 @@ class Subject:
     catalogue: str = "crm"
     options: tuple[str, ...] = ()
     calls_configured: bool = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happened at virtual second `at`.
+
+    Attributes:
+        direction: `->` from client to server, `<-` from server to client, empty for an event that is on no wire.
+        kind: The kind of event, as in `fuzzmcp.core.trace`. Two kinds are no events: `silence` is a request that meets
+            `hang` or `block`, and `omitted` stands for moments that are left out of a long timeline.
+        method: The JSON-RPC method that is sent or answered.
+        id: The JSON-RPC id, if there is one.
+        call: Number of the call (-1 is the probe); None for an act of the client itself.
+        label: The kind of answer: `ok`, `isError`, `error -32603`, or the fault as the script names it.
+        text: The call, the content of the answer, the outcome.
+        site: The line of the client's code that sent it, as `path:line function`.
+        loop: The line that came back to send it again.
+        fault: The part of the script that caused it.
+        nth: For `tools/call`, 2 for the second request of its call. For `omitted`, the number of moments left out.
+        evidence: The check points at the moment.
+        after: The script was over before the moment: it belongs to the probe call or to the end of the session.
+    """
+
+    at: float
+    direction: Direction = ""
+    kind: str = ""
+    method: str = ""
+    id: Any = None
+    call: int | None = None
+    label: str = ""
+    text: str = ""
+    site: str | None = None
+    loop: str | None = None
+    fault: str | None = None
+    nth: int | None = None
+    evidence: bool = False
+    after: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The moment as the report saves it: always the first seven keys, and the others if they say something."""
+        always = ("at", "direction", "method", "id", "call", "site", "text")
+        more = ("kind", "label", "loop", "fault", "nth", "evidence", "after")
+        saved = {name: getattr(self, name) for name in always}
+        return saved | {name: value for name in more if (value := getattr(self, name)) not in (None, "", False)}
 
 
 @dataclass(frozen=True)

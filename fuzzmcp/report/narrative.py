@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fuzzmcp.core.trace import PROBE
 from fuzzmcp.report.escape import harmless, ordinal
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.report.model import Moment
 
 FIRST, LAST = 14, 8
 """Moments of a timeline before and after the fold."""

@@ -9,8 +9,8 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from fuzzmcp.report.escape import counted
-from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.timeline import Moment, thinned
+from fuzzmcp.report.model import Moment, Report, SavedFinding
+from fuzzmcp.report.timeline import thinned
 
 LIMIT = 4_500_000
 """Bytes of a saved report. A campaign adds to it afterwards, and the whole must fit into 5 MB."""

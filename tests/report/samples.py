@@ -12,8 +12,7 @@ from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.build import contract_json, violated
-from fuzzmcp.report.model import Report, SavedFinding, Subject
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.report.model import Moment, Report, SavedFinding, Subject
 
 SUBJECT = Subject("examples/naive_agent.py:connect", mcp="2.3.0")
 NASTY = (

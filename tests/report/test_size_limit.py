@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.report.load import loads
-from fuzzmcp.report.model import Report, SavedFinding
+from fuzzmcp.report.model import Moment, Report, SavedFinding
 from fuzzmcp.report.size_limit import LIMIT, within_limit
-from fuzzmcp.report.timeline import KEPT, Moment
+from fuzzmcp.report.timeline import KEPT
 from report.samples import finding_of, moments, report_with
 
 LONG = "x" * 200

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from fuzzmcp.report.escape import duration
-from fuzzmcp.report.model import SavedFinding
+from fuzzmcp.report.model import Moment, SavedFinding
 from fuzzmcp.report.narrative import (
     FIRST,
     LAST,
@@ -20,7 +20,7 @@ from fuzzmcp.report.narrative import (
     evidence_mark,
     last_evidence,
 )
-from fuzzmcp.report.timeline import Moment, folded
+from fuzzmcp.report.timeline import folded
 
 _HEAD, _PAUSE, _NOTE, _MESSAGE, _MESSAGE_AND_MORE, _FOOT = 34, 30, 32, 40, 54, 12
 """Heights in pixels; a note says what happened on one side only."""

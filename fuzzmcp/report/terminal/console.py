@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.report.model import Report, SavedFinding, Subject
+from fuzzmcp.report.model import Moment, Report, SavedFinding, Subject
 from fuzzmcp.report.narrative import (
     FIRST,
     LAST,
@@ -22,7 +22,7 @@ from fuzzmcp.report.narrative import (
 )
 from fuzzmcp.report.phrases import about, facts, hints, qualities, reactions, setting
 from fuzzmcp.report.terminal.style import WIDTH_MAX, show_hanging, show_heading, show_labelled, show_table
-from fuzzmcp.report.timeline import Moment, folded
+from fuzzmcp.report.timeline import folded
 
 _ARROWS = {"->": "→", "<-": "←", "": " "}
 

@@ -16,11 +16,11 @@ from fuzzmcp import run
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.report.model import Report, SavedFinding
+from fuzzmcp.report.model import Moment, Report, SavedFinding
 from fuzzmcp.report.narrative import essential_moments
 from fuzzmcp.report.terminal.console import show_finding, show_report, show_timeline
 from fuzzmcp.report.terminal.style import console_for
-from fuzzmcp.report.timeline import Moment, timeline
+from fuzzmcp.report.timeline import timeline
 from report.samples import finding_of, report_with, reports
 
 
