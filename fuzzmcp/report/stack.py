@@ -137,11 +137,11 @@ def summary(seen: Seen) -> str:
     if cost is None:
         return "no request was sent" + ("; over HTTP there were: try --upstream" if seen.below else "")
     layers = f": {cost.stack}" if cost.stack.layers else ": nothing is sent again"
-    return f"{cost.said} in {cost.seconds:g} s{ending(cost)}{layers}"
+    return f"{cost.said} in {cost.seconds:g} s{endless_note(cost)}{layers}"
 
 
-def ending(cost: CallCost) -> str:
-    """What to add for a call that never ends."""
+def endless_note(cost: CallCost) -> str:
+    """A remark to append for a call that waits for ever; empty for any other call."""
     return ", and it waits for ever" if cost.waits_for_ever else ""
 
 

@@ -132,7 +132,7 @@ class _Narrator:
                 )
             case "settle":
                 outcome = self.outcomes.get(event.call if event.call is not None else 0)
-                return "", "", self._call(event), ending(outcome) if outcome else ""
+                return "", "", self._call(event), outcome_text(outcome) if outcome else ""
             case _:
                 return "", "", "the script is over", ""
 
@@ -197,12 +197,12 @@ def _content(answer: Answer) -> str:
     return answer.text
 
 
-def ending(outcome: Outcome) -> str:
-    """How a call ended, in a few words, secrets masked."""
-    return redacted_text(_ending(outcome))
+def outcome_text(outcome: Outcome) -> str:
+    """The outcome of a call in a few words, with secrets masked."""
+    return redacted_text(_outcome_text(outcome))
 
 
-def _ending(outcome: Outcome) -> str:
+def _outcome_text(outcome: Outcome) -> str:
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}: {error}".removesuffix(": ")

@@ -16,7 +16,7 @@ from fuzzmcp.report.escape import counted, harmless, one_line
 from fuzzmcp.report.model import Subject
 from fuzzmcp.report.terminal.console import show_finding, show_header, show_timeline
 from fuzzmcp.report.terminal.style import show_labelled
-from fuzzmcp.report.timeline import ending, timeline
+from fuzzmcp.report.timeline import outcome_text, timeline
 
 
 def show_replay(
@@ -58,7 +58,7 @@ def _show_outcome(run: Run, outcome: Outcome, console: Console) -> None:
     else:
         name = "the agent" if run.role == "agent" else redacted_text(str(run.case.calls[outcome.call]))
     took = f"{outcome.ended - outcome.started:.3f} s"
-    line = Text.assemble((harmless(name), "bold"), f"  after {took}  {one_line(ending(outcome), 500)}")
+    line = Text.assemble((harmless(name), "bold"), f"  after {took}  {one_line(outcome_text(outcome), 500)}")
     console.print(line, soft_wrap=True)
 
 

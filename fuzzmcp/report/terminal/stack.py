@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.report.escape import harmless, one_line
-from fuzzmcp.report.stack import StackReport, advice, ending, sum_of, summary, verdict
+from fuzzmcp.report.stack import StackReport, advice, endless_note, sum_of, summary, verdict
 from fuzzmcp.report.terminal.style import show_heading, show_labelled
 from fuzzmcp.search.stacking import CallCost, Exploration, Seen
 
@@ -55,7 +55,7 @@ def _show_in_full(seen: Seen, console: Console) -> None:
 
 def _show_cost(cost: CallCost, lead: str, console: Console) -> None:
     title, indent = one_line(redacted_text(cost.title)), "   " * (2 if lead else 1)
-    console.print(Text(f"{lead}{title}   {cost.said} in {cost.seconds:g} s{ending(cost)}"), soft_wrap=True)
+    console.print(Text(f"{lead}{title}   {cost.said} in {cost.seconds:g} s{endless_note(cost)}"), soft_wrap=True)
     for depth, layer in enumerate(cost.stack.layers):
         over = "   " * depth + ("" if depth == 0 else "over ")
         console.print(Text(harmless(f"{indent}{over}{layer}")), soft_wrap=True)
