@@ -24,7 +24,8 @@ def within_limit(report: Report, limit: int = LIMIT) -> Report:
     """The report, or a shorter one that fits into `limit` bytes of JSON; a report that fits is returned as it is.
 
     A catalogue that every case repeats is kept once, and the rarest reasons are counted together. If that is not
-    enough, the timelines share the room that is left. Findings stay, with their cases.
+    enough, the timelines share the room that is left. Findings stay with their cases, so a report is larger than the
+    limit only if its cases alone are.
     """
     if len(report.dumps()) <= limit:
         return report
