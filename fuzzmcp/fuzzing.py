@@ -171,7 +171,7 @@ def _text(check: str, violation: Violation, run: Run, subject: Subject, sayable:
         subject: What was tested.
         sayable: A command line can say the case.
     """
-    from fuzzmcp.report.model import violated
+    from fuzzmcp.report.build import violated
     from fuzzmcp.report.terminal.console import show_finding
     from fuzzmcp.report.terminal.style import console_for
 

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fuzzmcp.core.faults import WORDS
+from fuzzmcp.report.formats import FORMATS
 
 
 def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str] | None = None) -> list[CompletionItem]:
@@ -27,6 +28,15 @@ def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -
 def complete_folder(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an option that takes a folder."""
     return [CompletionItem(incomplete, type="dir")]
+
+
+def complete_report(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of `--report KIND=FILE`: the formats, and once there is one, a file."""
+    if "=" in incomplete:
+        return complete_file(ctx, param, incomplete)
+    return [
+        CompletionItem(f"{row.name}=", help=row.about) for row in FORMATS.values() if row.name.startswith(incomplete)
+    ]
 
 
 def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -17,7 +17,7 @@ from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.target import is_plain
 from fuzzmcp.report.escape import places_without_own
-from fuzzmcp.report.terminal.stack import Setting
+from fuzzmcp.report.stack import Setting
 from fuzzmcp.search.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
 from fuzzmcp.target import TargetError, find
 from fuzzmcp.upstream import Happened, run

@@ -119,7 +119,7 @@ class CaseItem(pytest.Item):
 
     def _text(self, result: Replayed) -> str:
         """What a reader needs to understand the failure and to see it again."""
-        from fuzzmcp.report.model import violated
+        from fuzzmcp.report.build import violated
         from fuzzmcp.report.terminal.console import show_finding
         from fuzzmcp.report.terminal.style import console_for
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzmcp.core.validation import Node, Source, dotted
-from fuzzmcp.report.model import VERSION, Report, SavedFinding, Subject
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.report.model import VERSION, Moment, Report, SavedFinding, Subject
 
 _COUNTS = ("held", "violated", "not_exercised")
 _SECONDS_MAX = 10**15

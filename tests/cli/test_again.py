@@ -20,7 +20,7 @@ from fuzzmcp.core.case import Case, CaseError, output_of, output_text
 from fuzzmcp.core.catalogue.tools import crm, load
 from fuzzmcp.core.protocol import TRANSPORTS, VERSIONS
 from fuzzmcp.examples import naive_agent
-from fuzzmcp.report.model import Subject, replay_of, violated
+from fuzzmcp.report.build import Subject, replay_of, violated
 from fuzzmcp.strategies import cases, outputs
 
 CLIENT = "fuzzmcp.examples.naive_agent:connect"

@@ -23,7 +23,7 @@ def report() -> Report:
 
 def test_a_report_reads_back_as_what_it_was(report: Report) -> None:
     assert loads(report.dumps()) == report
-    assert Report.from_json(report.as_json()) == report
+    assert from_json(report.as_json()) == report
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

@@ -11,7 +11,7 @@ from rich.text import Text
 from fuzzmcp.core.fault_row import Fault, Trait
 from fuzzmcp.core.faults import FAULTS, ODD_RESULTS
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS
-from fuzzmcp.report.terminal.style import print_table
+from fuzzmcp.report.terminal.style import show_table
 
 TRAITS: dict[Trait, str] = {
     "valid": "a client must accept it",
@@ -55,7 +55,7 @@ def show_faults(console: Console) -> None:
         for fault in FAULTS:
             if fault.role == role:
                 table.add_row(fault.name, Text(fault.summary), _places(fault))
-        print_table(table, console)
+        show_table(table, console)
         console.print()
     console.print("A script is a list of steps: 429,hang,list:rpc(-32603),ok+dup@3. Explain one: fuzzmcp faults NAME")
 
@@ -151,7 +151,7 @@ def show_checks(console: Console) -> None:
     table.add_column("demands")
     for check in CHECKS.values():
         table.add_row(check.name, Text(check.demands))
-    print_table(table, console)
+    show_table(table, console)
     console.print()
     console.print("Why, and what to do about it: fuzzmcp checks NAME")
 
@@ -172,4 +172,4 @@ def _rows(rows: Mapping[str, str], console: Console) -> None:
     table.add_column(overflow="fold")
     for label, text in rows.items():
         table.add_row(label, Text(text))
-    print_table(table, console)
+    show_table(table, console)
