@@ -65,7 +65,7 @@ test-all:  ## the suite on every Python that is installed, with both majors of t
 	@$(MAKE) --no-print-directory test-floor
 
 FLOOR := 'mcp==1.24.0' 'hypothesis==6.130.0' 'anyio==4.9.0' 'click==8.2.0' 'rich==13.7.0' 'jsonschema==4.21.0' 'tomlkit==0.13.0' \
-         'jinja2==3.1.0' 'referencing==0.28.4'
+         'jinja2==3.1.0' 'packaging==22.0' 'referencing==0.28.4'
 test-floor:
 	@echo "== oldest versions that pyproject allows"
 	@test -x .venv-floor/bin/fuzzmcp || { $(PYTHON) -m venv .venv-floor && .venv-floor/bin/python $(PIP) --editable '.[test]' $(FLOOR); }

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fuzzmcp.checks import CheckFailed, judge
     from fuzzmcp.core.case import Call, Case
     from fuzzmcp.core.contract import Contract
-    from fuzzmcp.core.script import Script, ScriptError
+    from fuzzmcp.core.errors import ScriptError
+    from fuzzmcp.core.script import Script
     from fuzzmcp.core.trace import Outcome, Run
     from fuzzmcp.fuzzing import fuzz
 
@@ -43,7 +44,7 @@ _HOMES = {
     "Outcome": "core.trace",
     "Run": "core.trace",
     "Script": "core.script",
-    "ScriptError": "core.script",
+    "ScriptError": "core.errors",
     "case_of": "api",
     "check": "api",
     "fuzz": "fuzzing",
@@ -52,12 +53,25 @@ _HOMES = {
     "violations": "api",
 }
 
+_ROOMS = ("clients", "strategies", "upstream")
+"""Packages with a public interface of their own."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import fuzzmcp` itself costs next to nothing."""
     if name == "__version__":
         return importlib.import_module("fuzzmcp.core.package").version()
+    if name in _ROOMS:
+        return importlib.import_module(f"fuzzmcp.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'fuzzmcp' has no attribute '{name}'")
+        from fuzzmcp.core.spelling import meant
+
+        # With a name and no object, Python adds no second guess to the message.
+        raise AttributeError(f"module 'fuzzmcp' has no attribute '{name}'" + meant(name, __dir__()), name=name)
     value = globals()[name] = getattr(importlib.import_module(f"fuzzmcp.{_HOMES[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    """The public names and packages, imported or not."""
+    return sorted({*__all__, *_ROOMS, "__version__", *(name for name in globals() if name.startswith("__"))})

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from fuzzmcp import checks as rules
 from fuzzmcp.checks import Violation
-from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.case import Call, Case, changed_by
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Run
+from fuzzmcp.harness.backing_server import catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
+from fuzzmcp.upstream.in_run import below_of
 
 _DEFAULT_CONTRACT = Contract()
 Calls = Iterable[Call | str | tuple[str, Mapping[str, Any]]]
@@ -50,12 +51,11 @@ def case_of(
     """
     parsed = script if isinstance(script, Script) else Script.parse(script)
     loaded = catalogue.load(tools)
-    changes = any(action.name == "list_changed" for step in parsed.steps for action in step.actions)
     return Case(
         calls=tuple(map(_call, calls or ())),
         script=parsed,
         tools=loaded,
-        changed=catalogue.evolved(loaded) if changes else None,
+        changed=changed_by(parsed, loaded),
         protocol=protocol,
         transport=transport,
         backend=backend,
@@ -73,11 +73,11 @@ def run(
     script: str | Script | Case = "",
     *,
     calls: Calls | None = None,
-    tools: str | Path | Any = None,
+    tools: Any = None,
     contract: Contract | None = None,
-    protocol: str = DEFAULT_VERSION,
-    transport: str = DEFAULT_TRANSPORT,
-    backend: str = DEFAULT_BACKEND,
+    protocol: str | None = None,
+    transport: str | None = None,
+    backend: str | None = None,
     quiet: bool = False,
 ) -> Run:
     """Drive a client through one script in virtual time and return what happened.
@@ -87,11 +87,13 @@ def run(
     Args:
         client: A client (an `@asynccontextmanager` function of the server that yields `call_tool`) or an agent (an
             async function of the server).
-        script: The value of `FAULTS`, or a whole case.
+        script: The value of `FAULTS`, or a whole case. A case says its calls, catalogue, protocol, transport and
+            backend itself; `dataclasses.replace` changes them.
         calls: What to ask the client for; see `case_of`.
         tools: The catalogue: a JSON file, tool definitions, or a server object, which then also gives the `ok` answers.
+            Beside a whole case only a server object: it gives the `ok` answers, the catalogue stays that of the case.
         contract: What the client promises; its deadline also bounds the run.
-        protocol: The version that the fake server speaks.
+        protocol: The version that the fake server speaks; 2025-11-25 when None.
         transport: How `server.connect()` joins them: `memory`, or `stdio`, through the SDK's own stdio client.
         backend: `asyncio` or `trio`.
         quiet: Swallow what the client prints.
@@ -99,6 +101,7 @@ def run(
     Raises:
         ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
         HarnessError: fuzzmcp itself failed; its message has what a report of it needs.
+        TypeError: Something is given beside a whole case that the case says itself.
 
     >>> from contextlib import asynccontextmanager
     >>> from fuzzmcp.examples.sdk_client import connect
@@ -106,16 +109,27 @@ def run(
     'raised'
     """
     target, promised = target_of(client), contract or contract_of(client)
-    server = None
-    if tools is not None and not isinstance(tools, (str, Path, list, tuple, dict)):
-        from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
-
-        server, tools = BackingServer(tools), catalogue_of(tools)
+    beside = {"protocol": protocol, "transport": transport, "backend": backend}
+    given = {name: value for name, value in beside.items() if value is not None}
+    loaded, server = catalogue_and_server(tools)
     if isinstance(script, Case):
+        _refuse(given if calls is None else {"calls": calls, **given}, tools is not None and server is None)
         case = script
     else:
-        case = case_of(script, calls=calls, tools=tools, protocol=protocol, transport=transport, backend=backend)
-    return drive(case, target, promised.limits, backing=server, quiet=quiet)
+        case = case_of(script, calls=calls, tools=loaded, **given)
+    return drive(case, target, promised.limits, backing=server, below=below_of(target), quiet=quiet)
+
+
+def _refuse(beside: Mapping[str, Any], tools: bool) -> None:
+    """Refuse what is given beside a whole case and would be ignored.
+
+    Raises:
+        TypeError: There is such a thing; the message says what to write instead.
+    """
+    if tools:
+        raise TypeError("tools: a whole case has its own catalogue; beside it stands a server object, or nothing")
+    for name in beside:
+        raise TypeError(f"{name}: a whole case says that itself: change it by dataclasses.replace(case, {name}=…)")
 
 
 def violations(run: Run, contract: Contract | None = None, checks: Iterable[str] | None = None) -> dict[str, Violation]:

@@ -7,24 +7,25 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache
+from datetime import timedelta
+from functools import cache, partial
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import contract_of
 from fuzzmcp.checks import CHECKS, Violation, judge, known
-from fuzzmcp.core.case import Case, default_calls
-from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.case import Case, changed_by, default_calls
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.trace import Run
-from fuzzmcp.harness.backing_server import BackingServer, catalogue_of
+from fuzzmcp.harness.backing_server import catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
 from fuzzmcp.strategies import cases
+from fuzzmcp.upstream.in_run import below_of
 
 
 def fuzz(
@@ -44,6 +45,9 @@ def fuzz(
     `hypothesis.example(case=fuzzmcp.case_of("429cap"))(…)` is always tried. Each check shrinks by itself. Put it at the
     top of a module or into a class.
 
+    A deadline that settings or a profile name is for one run, in real time. Hypothesis's own default of 200 ms does not
+    count: a busy machine trips it, and the contract has a deadline in virtual time.
+
     Args:
         client: A client or an agent.
         tools: The catalogue: a JSON file, tool definitions, or a server object, which then also gives the `ok` answers.
@@ -59,14 +63,13 @@ def fuzz(
 
     >>> from hypothesis import settings
     >>> from fuzzmcp.examples.careful_agent import connect
-    >>> settings(max_examples=5, deadline=None)(fuzz(connect, vocabulary=["429", "hang"]))()
+    >>> settings(max_examples=5)(fuzz(connect, vocabulary=["429", "hang"]))()
     """
     target, promised = target_of(client), contract or contract_of(client)
     names = tuple(CHECKS) if checks is None else known(checks)
     allowed = None if vocabulary is None else tuple(vocabulary)
-    is_server = tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, dict))
-    backing = BackingServer(tools) if is_server else None
-    loaded = catalogue_of(tools) if is_server else catalogue.load(tools)
+    loaded, backing = catalogue_and_server(tools)
+    is_named = tools is None or isinstance(tools, (str, os.PathLike))
     base = Case(tools=loaded, protocol=protocol, transport=transport, backend=backend)
 
     def drawn(transport: str) -> st.SearchStrategy[Case]:
@@ -76,26 +79,27 @@ def fuzz(
     subject = Subject(_place_of(target), target.role, options=(*_tools_option(tools), *_contract_options(contract)))
 
     def driven(case: Case) -> Run:
-        return drive(case, target, promised.limits, backing=backing)
+        return drive(case, target, promised.limits, backing=backing, below=below_of(target))
 
-    def ready() -> st.SearchStrategy[Case]:
-        # Called once, before Hypothesis starts its clocks: the first runs of all pay for imports and caches.
+    @cache
+    def ready() -> str:
+        """Prove that the client runs, and say over which transport: one that starts its server itself has its own.
+
+        These runs pay for imports and caches, which no deadline is meant for: it is called before Hypothesis begins.
+        """
         __tracebackhide__ = True
         plain = driven(base)
         _prove(plain)
         driven(dataclasses.replace(base, calls=default_calls(base.tools, len(base.tools))))
-        return drawn(plain.case.transport).map(played)
-
-    def played(case: Case) -> Case:
-        # A case is run while it is drawn: the deadline is meant for the body, and a busy machine would trip it.
-        return _Played(case, driven(case))
+        return plain.case.transport
 
     def keeps_its_promises(case: Case) -> None:
         __tracebackhide__ = True
-        run = case.run if isinstance(case, _Played) else driven(case)
+        run = driven(case)
         for name, verdict in judge(run, promised, names).items():
             if isinstance(verdict, Violation):
-                raise _failure(name)(verdict, run, subject)
+                sayable = is_named and case.tools == base.tools and case.changed == changed_by(case.script, case.tools)
+                raise CHECKS[name].failure(verdict, told=partial(_text, name, verdict, run, subject, sayable))
 
     def fuzzed(*self: Any, case: Case) -> None:  # pytest shows the first line of it
         keeps_its_promises(case)
@@ -107,7 +111,36 @@ def fuzz(
         fuzzed.__name__,
         f"{target.name} keeps its promises, whatever the server does.",
     )
-    return given(case=st.deferred(ready))(fuzzed)
+    return _started(given(case=st.deferred(lambda: drawn(ready())))(fuzzed), ready)
+
+
+# -- before Hypothesis begins ------------------------------------------------------------------------------------------
+
+_DEFAULT_DEADLINE = timedelta(milliseconds=200)
+_SETTINGS = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps the settings of a test; its plugin for pytest looks there, too."""
+
+
+def _started(test: Callable[..., None], ready: Callable[[], object]) -> Callable[..., None]:
+    """The same test, which gets ready and settles its deadline before Hypothesis begins."""
+
+    def started(*self: Any) -> None:
+        __tracebackhide__ = True
+        ready()
+        attributes = vars(test)
+        if _SETTINGS in attributes and _untouched(attributes[_SETTINGS].deadline):
+            attributes[_SETTINGS] = settings(attributes[_SETTINGS], deadline=None)
+        test(*self)
+
+    # Both have the same attributes: settings, examples and seeds that a decorator gives to one are found at the other.
+    started.__dict__ = test.__dict__
+    started.__name__, started.__qualname__, started.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    return started
+
+
+def _untouched(deadline: timedelta | None) -> bool:
+    """Whether it is Hypothesis's own default. Settings hand on the very object; an explicit deadline is another."""
+    return deadline == _DEFAULT_DEADLINE and deadline is settings.get_profile("default").deadline
 
 
 def _prove(run: Run) -> None:
@@ -122,48 +155,31 @@ def _prove(run: Run) -> None:
         raise CannotRun(run) from (run.connect_error or run.outcomes[0].error)
 
 
-# -- cases that Hypothesis prints --------------------------------------------------------------------------------------
-
-
-class _Played(Case):
-    """A case with its run."""
-
-    run: Run
-
-    def __init__(self, case: Case, run: Run) -> None:
-        super().__init__(**{field.name: getattr(case, field.name) for field in dataclasses.fields(case)})
-        object.__setattr__(self, "run", run)
-
-
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _failure(check: str) -> Any:
-    """The exception of a check, with the case in its text; one class for each check, so each shrinks by itself."""
-    parent = CHECKS[check].failure
-
-    def init(self: Any, violation: Violation, run: Run, subject: Subject) -> None:
-        parent.__init__(self, violation)
-        self.run, self._subject = run, subject
-
-    def text(self: Any) -> str:
-        return _text(check, self.violation, self.run, self._subject)
-
-    members = {"__init__": init, "__str__": text, "__module__": parent.__module__, "__doc__": parent.__doc__}
-    return type(parent.__name__, (parent,), members)
+_UNSAYABLE = "again run this test: no command line can name its tools"
 
 
-def _text(check: str, violation: Violation, run: Run, subject: Subject) -> str:
-    """The violation as a finding; made only when somebody looks, for Hypothesis raises many that nobody sees."""
-    from fuzzmcp.report.model import violated
+def _text(check: str, violation: Violation, run: Run, subject: Subject, sayable: bool) -> str:
+    """The violation as a finding; made only when somebody looks, for Hypothesis raises many that nobody sees.
+
+    Args:
+        check: The check that is violated.
+        violation: The evidence.
+        run: What happened.
+        subject: What was tested.
+        sayable: A command line can say the case.
+    """
+    from fuzzmcp.report.build import violated
     from fuzzmcp.report.terminal.console import show_finding
     from fuzzmcp.report.terminal.style import console_for
 
     out = io.StringIO()
     for finding in violated(subject, run, {check: violation}):
-        show_finding(finding, console_for(out))
-    return f"{check}: {violation.message}\n\n{out.getvalue().rstrip()}"
+        show_finding(finding if sayable else dataclasses.replace(finding, replay=()), console_for(out))
+    again = "" if sayable else f"\n{_UNSAYABLE}"
+    return f"{check}: {violation.message}\n\n{out.getvalue().rstrip()}{again}"
 
 
 def _tools_option(tools: Any) -> tuple[str, ...]:

@@ -10,27 +10,14 @@ from hypothesis import strategies as st
 
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import Drift
-from fuzzmcp.core.faults import ANSWERS, EXTRAS, IN_SECONDS, ODD_RESULTS, RANK, RPC_CODES, Fault, why_inapplicable
+from fuzzmcp.core.fault_row import Fault, When
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, LATE, RANK, RANK_OF_LATE, why_inapplicable
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, METHODS, TRANSPORTS, VERSIONS
-from fuzzmcp.core.script import Action, Value, When, action
+from fuzzmcp.core.script import OK, Action, action
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.strategies.drifts import drifts, edits_of
 
-LATE = "late"
-"""Not a fault of its own in the vocabulary: `ok@cancel` and `ok@SECONDS`. It is drawn like one, right after `hang`:
-an answer that comes too late is a hang and then something more."""
-
-_TEXTS = ("", "unknown order", "success", "first line\nsecond line", '{"error":"gone"}', "заказ не найден ✗")
-_VALUES: dict[str, tuple[Value, ...]] = {
-    "odd": ODD_RESULTS,
-    "error": _TEXTS,
-    "429": (0.0, None, 2.5, 60.0, 3600.0),
-    "rpc": RPC_CODES,
-    "huge": (1_000,),
-    "exit": (0, -9),
-    "progress": (3, 100),
-    "block": (1.0, 10.0, 120.0),
-}
+_RANK = RANK | {LATE: RANK_OF_LATE}
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class Kind:
 
     @property
     def delayable(self) -> bool:
-        return self.name not in ("ok", LATE, "hang")
+        return self.name not in (OK.name, LATE) and ANSWERS[self.name].timing == "any"
 
     def action(self, draw: st.DrawFn) -> Action:
         """Draw one way to play it."""
@@ -73,7 +60,7 @@ def checked(
         return
     names = tuple(vocabulary)
     _known("fault", names, (*ANSWERS, *EXTRAS, LATE))
-    bare = ["ok" if name == LATE else name for name in names]
+    bare = [OK.name if name == LATE else name for name in names]
     reasons = [why_inapplicable(name, method, protocol, transport) for name in bare for method in methods]
     if all(reasons):
         raise ValueError(f"nothing to draw from: {'; '.join(filter(None, reasons)) or 'no fault is named'}")
@@ -96,15 +83,14 @@ def answer_kinds(
     kinds = []
     for fault in ANSWERS.values():
         for method in methods:
-            named = vocabulary is None or fault.name in vocabulary or fault.name == "ok"
+            named = vocabulary is None or fault.name in vocabulary or fault.name == OK.name
             if named and why_inapplicable(fault.name, method, *carrier) is None:
-                kinds.append(_drift(method, tools) if fault.name == "drift" else Kind.of(method, _plain(fault)))
-    if vocabulary is None or vocabulary & {"ok", LATE}:
+                kinds.append(_drift(method, tools) if fault.value_kind == "drift" else Kind.of(method, _plain(fault)))
+    if vocabulary is None or vocabulary & {OK.name, LATE}:
         whens: list[When] = ["cancel", *(at for at in delays if at)]
-        late = [Action("ok", at=at) for at in whens]
+        late = [replace(OK, at=at) for at in whens]
         kinds += [replace(Kind.of(method, late), name=LATE) for method in methods]
-    rank = RANK | {LATE: RANK["hang"]}
-    return sorted(kinds, key=lambda kind: rank[kind.name])
+    return sorted(kinds, key=lambda kind: _RANK[kind.name])
 
 
 def extra_kinds(
@@ -132,8 +118,8 @@ def _drifted(edits: Drift) -> Action:
 
 
 def _extras(fault: Fault, delays: Sequence[float]) -> list[Action]:
-    whens: list[When] = [None, *(at for at in delays if at or fault.name in ("dup", "progress_after"))]
-    if fault.name not in IN_SECONDS:
+    whens: list[When] = [None, *(at for at in delays if at or fault.place == "behind")]
+    if fault.timing == "any":
         whens.append("cancel")
     return [Action(plain.name, plain.value, at=at) for at in whens for plain in _plain(fault)]
 
@@ -141,8 +127,8 @@ def _extras(fault: Fault, delays: Sequence[float]) -> list[Action]:
 @cache
 def _plain(fault: Fault) -> tuple[Action, ...]:
     """The fault with each value and style, the bare name first, then what is shortest to read."""
-    bare = [] if fault.takes and fault.takes.required else [action(fault.name)]
-    found = bare + [action(fault.name, value) for value in _VALUES.get(fault.name, ())]
+    bare = [] if fault.required else [action(fault.name)]
+    found = bare + [action(fault.name, value) for value in fault.values]
     if fault.styled:
         found += [Action(each.name, each.value, "json") for each in found]
     return tuple(dict.fromkeys(found))

@@ -99,7 +99,7 @@ def cases(
         script = draw(script_for(tuple(sorted({place_of[call.tool] for call in calls}))))
         if interleave:
             calls, script = reordered(draw, calls, script)
-        announced = any(extra.name == "list_changed" for step in script.steps for extra in step.extras)
+        announced = script.has("changes")
         return replace(
             plain,
             calls=calls,

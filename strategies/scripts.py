@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool
+from fuzzmcp.core.fault_row import When
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
-from fuzzmcp.core.script import FOREVER, Action, Script, Step, When
+from fuzzmcp.core.script import FOREVER, Action, Script, Step
 from fuzzmcp.strategies import _kinds
 from fuzzmcp.strategies._kinds import Kind
 from fuzzmcp.strategies.moments import moments

@@ -32,10 +32,41 @@ def test_every_public_name_is_there_and_documented() -> None:
         fuzzmcp.nothing  # noqa: B018
 
 
-def test_importing_it_does_not_import_the_sdk_nor_hypothesis() -> None:
-    program = "import sys, fuzzmcp; print(sorted({'mcp', 'hypothesis', 'anyio', 'rich', 'pytest'} & set(sys.modules)))"
+def test_a_name_that_is_none_is_told_by_its_nearest() -> None:
+    with pytest.raises(AttributeError, match=re.escape("no attribute 'chekc'; did you mean 'check'?")):
+        fuzzmcp.chekc  # noqa: B018
+    with pytest.raises(AttributeError, match=re.escape("did you mean 'strategies'?")):
+        fuzzmcp.strategy  # noqa: B018
+    assert not hasattr(fuzzmcp, "annotation")
+
+
+def test_dir_lists_what_is_public_and_nothing_else() -> None:
+    listed = {name for name in dir(fuzzmcp) if not name.startswith("__")}
+    assert listed == {*fuzzmcp.__all__, "clients", "strategies", "upstream"}
+    assert "__version__" in dir(fuzzmcp)
+
+
+LIGHT = "print(sorted({'mcp', 'hypothesis', 'anyio', 'rich', 'pytest'} & set(sys.modules)))"
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        (f"import sys, fuzzmcp; dir(fuzzmcp); {LIGHT}", "[]\n"),
+        ("import fuzzmcp; print(fuzzmcp.strategies.cases.__name__)", "cases\n"),
+        ("import fuzzmcp; print(fuzzmcp.upstream.Upstream.__name__)", "Upstream\n"),
+        ("import fuzzmcp; print(fuzzmcp.clients.__name__)", "fuzzmcp.clients\n"),
+    ],
+    ids=["import", "strategies", "upstream", "clients"],
+)
+def test_importing_it_is_light_and_its_packages_are_imported_when_they_are_used(program: str, printed: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == printed
+
+
+def test_a_traceback_guesses_once() -> None:
+    done = subprocess.run([sys.executable, "-c", "import fuzzmcp; fuzzmcp.chekc"], capture_output=True, text=True)
+    assert done.stderr.lower().count("did you mean") == 1
 
 
 # -- case_of ----------------------------------------------------------------------------------------------------------
@@ -115,6 +146,40 @@ def test_what_is_no_client_is_refused() -> None:
 def test_a_whole_case_can_be_run_as_it_is() -> None:
     case = Case(calls=(Call("get_order", {"order_id": "A9"}),), script=Script.parse("429"), backend="trio")
     assert fuzzmcp.run(hasty, case).case is case
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"calls": ["nonsense("]},
+        {"calls": []},
+        {"protocol": "2026-07-28"},
+        {"protocol": "2025-11-25"},
+        {"transport": "memory"},
+        {"backend": "trio"},
+        {"backend": "asyncio"},
+    ],
+    ids=str,
+)
+def test_what_a_whole_case_says_itself_is_refused_beside_it(beside: dict[str, Any]) -> None:
+    (name,) = beside
+    told = f"{name}: a whole case says that itself: change it by dataclasses.replace(case, {name}=…)"
+    for act in (fuzzmcp.run, fuzzmcp.check):
+        with pytest.raises(TypeError, match=re.escape(told)):
+            act(hasty, Case(), **beside)
+
+
+def test_another_catalogue_beside_a_whole_case_is_refused_but_not_a_contract() -> None:
+    with pytest.raises(TypeError, match="tools: a whole case has its own catalogue"):
+        fuzzmcp.run(hasty, Case(), tools=[{"name": "echo", "inputSchema": {"type": "object"}}])
+    fuzzmcp.check(hasty, Case(), contract=Contract(), checks=["spend_cap"], quiet=True)
+
+
+def test_what_stands_beside_a_script_still_counts() -> None:
+    case = fuzzmcp.run(hasty, "429", backend="trio", protocol="2025-06-18", transport="stdio").case
+    assert (case.backend, case.protocol, case.transport) == ("trio", "2025-06-18", "stdio")
+    case = fuzzmcp.run(hasty, "429").case
+    assert (case.backend, case.protocol, case.transport) == ("asyncio", "2025-11-25", "memory")
 
 
 def test_violations_are_those_checks_that_were_broken() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import ROOT
-from hypothesis import Phase, example, settings
+from hypothesis import Phase, example, seed, settings
+from hypothesis.errors import DeadlineExceeded, InvalidArgument
 
 import fuzzmcp
 from fuzzmcp.checks import CHECKS
@@ -163,26 +166,110 @@ def test_two_tests_of_two_clients_keep_their_examples_apart() -> None:
     assert set(database.data) > keys
 
 
-def test_no_run_is_made_under_the_deadline_of_the_body() -> None:
-    """The first runs of a process import its libraries, and a busy machine may hold any run up."""
-    runs: list[Any] = []
-    made: list[int] = []
+# -- time -------------------------------------------------------------------------------------------------------------
 
+DEFAULT = settings(settings.get_profile("default"), database=None, print_blob=False, phases=[Phase.generate])
+"""What a user has who has set nothing; a CI sets some of it."""
+
+
+def counted(runs: list[Any]) -> Any:
     @asynccontextmanager
-    async def counted(server: Any) -> Any:
+    async def connect(server: Any) -> Any:
         runs.append(server)
         async with sdk_client.connect(server) as call_tool:
             yield call_tool
 
-    test: Any = fuzz(counted, checks=["spend_cap"], vocabulary=["429"])
+    return connect
+
+
+def busy(seconds: float) -> Any:
+    """A client that costs so much of the processor: real time, which no virtual clock shortens."""
+
+    @asynccontextmanager
+    async def connect(server: Any) -> Any:
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+        async with sdk_client.connect(server) as call_tool:
+            yield call_tool
+
+    return connect
+
+
+def test_a_case_is_run_in_the_body_and_nothing_is_run_while_it_is_drawn() -> None:
+    runs: list[Any] = []
+    made: list[int] = []
+    test: Any = fuzz(counted(runs), checks=["spend_cap"], vocabulary=["429"])
     inner = test.hypothesis.inner_test
 
     def body(*self: Any, case: Any) -> None:
+        assert type(case) is fuzzmcp.Case
         before = len(runs)
         inner(*self, case=case)
         made.append(len(runs) - before)
 
     test.hypothesis.inner_test = body
     settings(max_examples=5, phases=[Phase.generate])(test)()
-    assert made == [0] * 5
+    assert made == [1] * 5
     assert len(runs) == 7  # two before anything is drawn
+
+
+def test_a_slow_client_trips_neither_a_health_check_nor_the_default_deadline() -> None:
+    settings(DEFAULT, max_examples=6)(fuzz(busy(0.21), checks=["spend_cap"], vocabulary=["429"]))()
+
+
+@pytest.mark.parametrize("deadline", [200, timedelta(milliseconds=150)])
+def test_an_explicit_deadline_holds(deadline: Any) -> None:
+    slow = settings(DEFAULT, max_examples=2, deadline=deadline)(fuzz(busy(0.25), checks=["spend_cap"]))
+    assert all(isinstance(error, DeadlineExceeded) for error in failures(slow))
+
+
+def test_the_deadline_of_a_profile_holds() -> None:
+    settings.register_profile("of the user", DEFAULT, deadline=100, max_examples=2)
+    slow = settings(settings.get_profile("of the user"))(fuzz(busy(0.25), checks=["spend_cap"]))
+    assert all(isinstance(error, DeadlineExceeded) for error in failures(slow))
+
+
+# -- decorators -------------------------------------------------------------------------------------------------------
+
+
+def test_what_decorators_say_of_the_test_holds_in_any_order() -> None:
+    runs: list[Any] = []
+    test = fuzz(counted(runs), checks=["spend_cap"], vocabulary=["429"])
+    few = settings(max_examples=3, phases=[Phase.explicit, Phase.generate], database=None)
+    few(example(case=fuzzmcp.case_of("hang"))(seed(5)(pytest.mark.slow(test))))()
+    assert len(runs) == 2 + 1 + 3
+    with pytest.raises(InvalidArgument, match="decorated"):
+        settings(max_examples=5)(few(fuzz(sdk_client.connect)))
+
+
+def test_the_same_seed_draws_the_same_cases() -> None:
+    def drawn() -> list[str]:
+        cases: list[str] = []
+        test: Any = fuzz(sdk_client.connect, checks=["spend_cap"])
+        inner = test.hypothesis.inner_test
+        test.hypothesis.inner_test = lambda case: (cases.append(str(case)), inner(case=case))[-1]
+        settings(max_examples=10, database=None, phases=[Phase.generate])(seed(7)(test))()
+        return cases
+
+    assert drawn() == drawn()
+
+
+def test_bytes_of_another_fuzzer_can_be_tried() -> None:
+    runs: list[Any] = []
+    test: Any = fuzz(counted(runs), checks=["spend_cap"], vocabulary=CAPS)
+    test.hypothesis.fuzz_one_input(b"\1" * 200)
+    assert len(runs) == 3
+
+
+@pytest.mark.parametrize("file", [True, False])
+def test_a_command_is_printed_where_it_can_name_the_tools(tmp_path: Path, file: bool) -> None:
+    tools: Any = [{"name": "mine", "inputSchema": {"type": "object"}}]
+    if file:
+        (tmp_path / "mine.json").write_text(json.dumps(tools))
+        tools = tmp_path / "mine.json"
+    (failed,) = failures(FEW(fuzz(naive_agent.connect, tools=tools, checks=["spend_cap"], vocabulary=CAPS)))
+    *_, last = str(failed).splitlines()
+    assert last.startswith(
+        "again fuzzmcp replay " if file else "again run this test: no command line can name its tools"
+    )

@@ -34,4 +34,4 @@ def test_every_package_is_listed_for_the_wheel() -> None:
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_holds_more_than_an_idea(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 450
+    assert len(path.read_text("utf-8").splitlines()) <= 550

@@ -15,15 +15,28 @@ from fuzzmcp.core.trace import Run
 
 
 class CheckFailed(AssertionError):
-    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself."""
+    """A run broke the demand of a check. Each check has a subclass of its own, so that each shrinks by itself.
+
+    Args:
+        violation: The evidence.
+        told: Makes the whole text where more is to be told than the violation: once somebody reads it.
+    """
 
     check: str = ""
 
-    def __init__(self, violation: Violation, others: Mapping[str, Violation] | None = None) -> None:
-        self.violation, self.others = violation, dict(others or {})
+    def __init__(
+        self,
+        violation: Violation,
+        others: Mapping[str, Violation] | None = None,
+        told: Callable[[], str] | None = None,
+    ) -> None:
+        self.violation, self.others, self._told = violation, dict(others or {}), told
         """What broke the demand; and what broke those of other checks in the same run, by their names."""
         more = "".join(f"\nalso {name}: {other.message}" for name, other in self.others.items())
         super().__init__(f"{self.check}: {violation.message}{more}")
+
+    def __str__(self) -> str:
+        return super().__str__() if self._told is None else self._told()
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
-from fuzzmcp.checks.interpret import Reading, shows
+from fuzzmcp.checks.interpret import shows
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action
-from fuzzmcp.core.trace import Answer, Event, Outcome
+from fuzzmcp.core.trace import Answer, Event, Outcome, Reading
 
 
 def right_answer(facts: Facts, contract: Contract) -> Verdict:
@@ -132,7 +132,7 @@ def valid_accepted(facts: Facts, contract: Contract) -> Verdict:
 def _may_be_refused(fault: Action) -> bool:
     """What a client may refuse although it is valid: too much, or a `format` that it asserts, as JSON Schema allows."""
     edits = fault.value if isinstance(fault.value, tuple) else ()
-    return fault.name == "huge" or any(edit.op == "reformat" for edit in edits)
+    return "refusable" in fault.fault.traits or any(edit.op == "reformat" for edit in edits)
 
 
 def _refused(facts: Facts, call: int, outcome: Outcome, answer: Answer, contract: Contract) -> str:

@@ -9,7 +9,7 @@ from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.errors import ToolNotOffered
 from fuzzmcp.core.faults import BY_NAME
-from fuzzmcp.core.script import Step
+from fuzzmcp.core.script import OK, Step
 from fuzzmcp.core.trace import PROBE, Event, Outcome
 
 _ORDERING = 0.01
@@ -108,7 +108,7 @@ def survives(facts: Facts, contract: Contract) -> Verdict:
     Do: keep the receive loop alive whatever a frame, a handler or a timeout does.
     """
     run = facts.run
-    told = any(action.name == "list_changed" for _, step in run.steps for action in step.actions)  # perhaps too late
+    told = any("changes" in action.fault.ways for _, step in run.steps for action in step.actions)  # perhaps too late
     changed = run.case.changed is not None and told
     if not facts.faulty or changed or _closed(facts):
         return NOT_EXERCISED
@@ -184,7 +184,7 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
     Do: no lock across an await of an answer, no shared task group that one failure cancels.
     """
     run = facts.run
-    shared = {"block", "list_changed", "noise", "badutf8", "split"} & facts.played_names or _closed(facts)
+    shared = any(BY_NAME[name].traits & {"shared", "closes"} for name in facts.played_names)
     hit = {e.request.call for e in facts.exchanges if e.step is not None and not _merely_ordered(e.step)}
     hit |= {e.call for e in run.events if e.kind == "cancel"}
     hidden = any(e.step is not None and e.request.method != "tools/call" for e in facts.exchanges)
@@ -206,7 +206,7 @@ def isolation(facts: Facts, contract: Contract) -> Verdict:
 def _merely_ordered(step: Step) -> bool:
     """Whether the step only puts valid answers in an order: no client's patience ends within milliseconds."""
     at = step.answer.at
-    return step.answer.name == "ok" and not step.extras and isinstance(at, float) and at <= _ORDERING
+    return step.answer.name == OK.name and not step.extras and isinstance(at, float) and at <= _ORDERING
 
 
 def _overlap(facts: Facts, one: int, other: int) -> bool:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from fuzzmcp.checks.interpret import Reading, interpret
+from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.checks.timeouts import gave_up
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import Action, Step
-from fuzzmcp.core.trace import PROBE, Event, Outcome, Run
+from fuzzmcp.core.trace import PROBE, Event, Outcome, Reading, Run
 
 HELD: Literal["held"] = "held"
 NOT_EXERCISED: Literal["not exercised"] = "not exercised"

@@ -8,8 +8,6 @@ from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import Event
 
-_DUTIES = ("ping", "sampling", "elicit", "roots")
-
 
 def relists(facts: Facts, contract: Contract) -> Verdict:
     """After `list_changed`, a `tools/list` comes before the next `tools/call`.
@@ -101,7 +99,7 @@ def _wrong_cancellation(facts: Facts) -> Violation | None:
 def _behind_no_utf8(facts: Facts, delivered: Event) -> bool:
     """Whether bytes that are no UTF-8 went before: a client whose reader they ended cannot know of the answer."""
     return any(
-        e.action is not None and e.action.name == "badutf8" and e.connection == delivered.connection
+        e.action is not None and "unreadable" in e.action.fault.traits and e.connection == delivered.connection
         for e in facts.run.events[: facts.position[id(delivered)]]
     )
 
@@ -162,7 +160,12 @@ def peer_duties(facts: Facts, contract: Contract) -> Verdict:
         if event.kind == "reply" and event.frame:
             replies.setdefault(repr(event.frame.get("id")), event)
     for asked in facts.run.events:
-        if asked.kind != "deliver" or asked.action is None or asked.action.name not in _DUTIES or not asked.frame:
+        if (
+            asked.kind != "deliver"
+            or asked.action is None
+            or "asks" not in asked.action.fault.traits
+            or not asked.frame
+        ):
             continue
         reply = replies.get(repr(asked.frame.get("id")))
         gone = [e.at for e in facts.run.events if e.kind in ("close", "hang_up") and e.connection == asked.connection]
@@ -174,6 +177,6 @@ def peer_duties(facts: Facts, contract: Contract) -> Verdict:
         if reply.at - asked.at > contract.grace:
             message = f"the server's {asked.method} was answered only after {reply.at - asked.at:g} s"
             return Violation(message, (asked, reply), asked.call)
-        if asked.action.name == "ping" and "result" not in (reply.frame or {}):
+        if asked.method == "ping" and "result" not in (reply.frame or {}):
             return Violation("the server's ping was answered with an error", (asked, reply), asked.call)
     return held_if(exercised)

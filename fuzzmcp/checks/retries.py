@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from fuzzmcp.checks.facts import Exchange, Facts, Verdict, Violation, held_if, seconds
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.trace import Event
 from fuzzmcp.harness.observe.layers import attempts_of, stack_of
 
@@ -80,7 +79,7 @@ def spend_cap(facts: Facts, contract: Contract) -> Verdict:
     capped = False
     for call, first, second in facts.in_turn():
         told = facts.heard(first, second)
-        if told is None or first.fault is None or first.fault.name != "429cap":
+        if told is None or first.fault is None or "capped" not in first.fault.fault.traits:
             continue
         capped = True
         if second is not None:
@@ -113,8 +112,7 @@ def _refusal(exchange: Exchange, told: Event | None) -> str:
         return ""
     if answer.kind == "protocol_error" and answer.code in _REFUSALS:
         return f"protocol error {answer.code}"
-    transient = "transient" in ANSWERS[exchange.fault.name].traits
-    if answer.kind == "execution_error" and not transient and exchange.fault.name != "429cap":
+    if answer.kind == "execution_error" and not exchange.fault.fault.traits & {"transient", "capped"}:
         return "an execution error that is not transient"
     return ""
 
@@ -159,7 +157,7 @@ def _unhinted(exchange: Exchange, told: Event) -> bool:
     answer = told.answer
     if answer is None or exchange.fault is None or answer.hint is not None:
         return False
-    return answer.kind == "execution_error" and "transient" in ANSWERS[exchange.fault.name].traits
+    return answer.kind == "execution_error" and "transient" in exchange.fault.fault.traits
 
 
 def _grows(waits: list[float], jitter: bool) -> bool:

@@ -79,7 +79,7 @@ def campaign(client: str, **options: Any) -> int:
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.nightly import campaign_report
+        from fuzzmcp.report.build import campaign_report
         from fuzzmcp.search.campaign import CanaryMissed
 
         job = job_of(client, "", options)
@@ -176,7 +176,7 @@ def _carried_out(plan: Plan) -> Outcome:
         say("findings are saved into the baseline itself: they fail this campaign, and may fail from the next one on")
     with (
         terminations(),
-        live.shown(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
+        live.show_progress(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
     ):
         return run_campaign(
             plan,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.faults import WORDS
+from fuzzmcp.report.formats import FORMATS
 
 
 def offered(names: Iterable[str], incomplete: str, help_of: Callable[[str], str] | None = None) -> list[CompletionItem]:
@@ -29,6 +30,15 @@ def complete_folder(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [CompletionItem(incomplete, type="dir")]
 
 
+def complete_report(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of `--report KIND=FILE`: the formats, and once there is one, a file."""
+    if "=" in incomplete:
+        return complete_file(ctx, param, incomplete)
+    return [
+        CompletionItem(f"{row.name}=", help=row.about) for row in FORMATS.values() if row.name.startswith(incomplete)
+    ]
+
+
 def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an option or argument that takes the name of a check."""
     from fuzzmcp.checks import CHECKS
@@ -40,13 +50,4 @@ def complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_fault(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`shell_complete` of an argument that takes the name of a fault."""
-    return offered((*BY_NAME, "late"), incomplete, lambda name: BY_NAME["ok" if name == "late" else name].summary)
-
-
-def complete_script(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`shell_complete` of an argument that takes a script: it offers the fault that is being typed last."""
-    last = max(map(incomplete.rfind, ",+:")) + 1
-    return [
-        CompletionItem(incomplete[:last] + item.value, help=item.help)
-        for item in complete_fault(ctx, param, incomplete[last:])
-    ]
+    return offered(WORDS, incomplete, lambda word: WORDS[word].summary)

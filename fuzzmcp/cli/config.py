@@ -78,7 +78,7 @@ Row = tuple[str, Any, "Origin | None"]
 def _rows(config: Config) -> Iterator[Row]:
     """Key, value and place of everything; without a place the value is the default."""
     from fuzzmcp.core.contract import Contract
-    from fuzzmcp.report.model import contract_json
+    from fuzzmcp.report.build import contract_json
 
     for key in KEYS:
         origin = config.origins.get(key)

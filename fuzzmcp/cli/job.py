@@ -24,10 +24,11 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.report.model import Subject
 from fuzzmcp.target import Target, TargetError, find, load
+from fuzzmcp.upstream.in_run import below_of
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,9 @@ class Job:
 
         Args:
             case: The case.
-            below: The HTTP backend of the run, as `fuzzmcp.harness.run.drive` takes it.
+            below: The HTTP backend of the run; one with nothing wrong when None, for a client that asks for one.
         """
+        below = below_of(self.target) if below is None else below
         return drive(case, self.target, self.contract.limits, backing=self.backing, below=below, quiet=self.quiet)
 
 
@@ -87,7 +89,11 @@ def job_of(client: str, script: str, options: Mapping[str, Any], config: Config 
             transport=options["transport"],
             backend=options["backend"],
         )
-    case = replace(case, schedule=options.get("schedule") or 0)
+    outputs = dict(options.get("output") or ())
+    for tool in outputs:
+        if case.tool(tool) is None:
+            raise BadOption("--output", unknown("tool", tool, [known.name for known in case.tools]))
+    case = replace(case, schedule=options.get("schedule") or 0, outputs=outputs)
     for tool in options["max_requests"].tools if options["max_requests"] else ():
         if case.tool(tool) is None:
             raise BadOption("--max-requests", unknown("tool", tool, [known.name for known in case.tools]))
@@ -189,8 +195,6 @@ def tools_of(text: str | None) -> tuple[Any, BackingServer | None, str]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             found = find(text, "server or tools file")
-        if isinstance(found, (list, tuple, dict)):
-            return catalogue.load(found), None, text
-        return catalogue_of(found), BackingServer(found), text
+        return (*catalogue_and_server(found), text)
     except (TargetError, BackingServerError) as error:
         raise BadOption("--tools", str(error), error.__cause__) from None

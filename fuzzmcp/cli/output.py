@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from fuzzmcp.cli.usage import BadOption, say
 from fuzzmcp.core.spelling import unknown
-from fuzzmcp.report.formats import KINDS, written
+from fuzzmcp.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from fuzzmcp.report.model import Report
@@ -29,7 +29,7 @@ class Wanted:
     option: str = "--report"
 
 
-def report_file(text: str, kinds: Sequence[str] = KINDS, what: str = "kind of report") -> Wanted:
+def report_file(text: str, kinds: Collection[str] = FORMATS.keys(), what: str = "kind of report") -> Wanted:
     """What `--report KIND=FILE` asks for.
 
     Raises:
@@ -71,7 +71,7 @@ def to_stdout(reports: Sequence[Wanted]) -> bool:
 def write_reports(report: Report, reports: Sequence[Wanted], stdout: TextIO) -> None:
     """Write each report to its file, or to the standard output that was kept for it."""
     for wanted in reports:
-        write_text(written(report, wanted.kind), wanted, stdout)
+        write_text(FORMATS[wanted.kind].written(report), wanted, stdout)
 
 
 def write_text(text: str, wanted: Wanted, stdout: TextIO) -> None:
@@ -100,7 +100,7 @@ def append_summary(report: Report) -> None:
         return
     try:
         with open(file, "a", encoding="utf-8") as summary:
-            summary.write(written(report, "markdown"))
+            summary.write(FORMATS["markdown"].written(report))
     except (OSError, ValueError) as error:
         say(f"warning: no summary: cannot write to '{file}': {getattr(error, 'strerror', None) or error}")
 

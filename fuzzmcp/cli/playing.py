@@ -17,7 +17,7 @@ from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.target import is_plain
 from fuzzmcp.report.escape import places_without_own
-from fuzzmcp.report.terminal.stack import Setting
+from fuzzmcp.report.stack import Setting
 from fuzzmcp.search.stacking import TRANSIENT, TRANSIENT_HTTP, Seen, seen, seen_alone, seen_below
 from fuzzmcp.target import TargetError, find
 from fuzzmcp.upstream import Happened, run
@@ -112,10 +112,10 @@ def _of_function(client: str, function: Any, options: Mapping[str, Any]) -> Play
         raise BadOption("--backend", f"{backend} is not installed: pip install 'fuzzmcp[{backend}]'")
 
     def driven(script: Script) -> Happened:
-        from fuzzmcp.harness.guards import prints
+        from fuzzmcp.harness.guards import silenced
         from fuzzmcp.harness.observe.logs import collected_logs
 
-        with prints(options["quiet"]), collected_logs(lambda: 0.0):
+        with silenced(options["quiet"]), collected_logs(lambda: 0.0):
             return run(function, beside(function).playing(script), backend=backend)
 
     def prove_it() -> None:

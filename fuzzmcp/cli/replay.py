@@ -10,7 +10,7 @@ import click
 from fuzzmcp.cli.cases import replays
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
-from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
+from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, Output
 from fuzzmcp.core.protocol import METHODS
 from fuzzmcp.core.spelling import nearest
 
@@ -19,6 +19,13 @@ from fuzzmcp.core.spelling import nearest
 @click.argument("words", nargs=-1, required=True, shell_complete=complete_file, metavar="[CLIENT] SCRIPT|FILE|FOLDER…")
 @click.option("--trace", is_flag=True, help="Print the whole timeline, and the logs.")
 @click.option("--schedule", type=click.IntRange(0), default=0, metavar="N", help="Seed of trio's task schedule.")
+@click.option(
+    "--output",
+    multiple=True,
+    type=Output(),
+    metavar="TOOL=JSON",
+    help="A valid structured result of a tool, in place of the sample; repeatable.",
+)
 @shared
 def replay(words: tuple[str, ...], trace: bool, **options: Any) -> int:
     """Drive CLIENT through one SCRIPT of faults, such as '429cap' or 'list:hang,ok+dup@3', or through saved cases.
@@ -66,7 +73,8 @@ def _mistaken(word: str, context: click.Context) -> None:
 
 
 def _reads(word: str) -> bool:
-    from fuzzmcp.core.script import Script, ScriptError
+    from fuzzmcp.core.errors import ScriptError
+    from fuzzmcp.core.script import Script
 
     try:
         Script.parse(word)
@@ -96,6 +104,7 @@ _OF_THE_CASE = {
     "transport": "--transport",
     "backend": "--backend",
     "schedule": "--schedule",
+    "output": "--output",
 }
 
 

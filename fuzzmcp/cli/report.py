@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.output import STDOUT, Wanted, found_writable, reserved_stdout, to_stdout, write_reports
 from fuzzmcp.cli.usage import NOTHING_FOUND
+from fuzzmcp.report.formats import FORMATS
+
+F = TypeVar("F", bound=Callable[..., Any])
+_CONVERTED = [row for row in FORMATS.values() if row.converts]
+
+
+def _format_options(command: F) -> F:
+    """Give the command an option for each format that it can write."""
+    for row in reversed(_CONVERTED):
+        option = click.option(row.option, row.name, metavar="FILE", shell_complete=complete_file, help=row.about)
+        command = option(command)
+    return command
 
 
 @click.command()
 @click.argument("file", shell_complete=complete_file)
-@click.option("--html", metavar="FILE", shell_complete=complete_file, help="One self-contained page.")
-@click.option(
-    "--junit",
-    metavar="FILE",
-    shell_complete=complete_file,
-    help="JUnit XML: a test case for each check and each finding.",
-)
-@click.option(
-    "--sarif", metavar="FILE", shell_complete=complete_file, help="SARIF 2.1.0: the findings at their lines of code."
-)
-@click.option("--markdown", metavar="FILE", shell_complete=complete_file, help="A summary in GitHub's Markdown.")
+@_format_options
 def report(file: str, **files: str | None) -> int:
     """Show the saved report FILE, which `fuzzmcp run --report json=FILE` wrote, or write it in other forms.
 
@@ -32,8 +36,8 @@ def report(file: str, **files: str | None) -> int:
     The exit code is 0 when the report could be read and written, whatever it says: the search itself has already told
     whether there were findings. It is 2 when FILE is no report.
     """
-    kinds = ("html", "junit", "sarif", "markdown")
-    reports = found_writable([Wanted(kind, name, f"--{kind}") for kind in kinds if (name := files[kind]) is not None])
+    wanted = ((row, files[row.name]) for row in _CONVERTED)
+    reports = found_writable([Wanted(row.name, name, row.option) for row, name in wanted if name is not None])
 
     from fuzzmcp.report.load import ReportError, load, loads
     from fuzzmcp.report.terminal import console, style

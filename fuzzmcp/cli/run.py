@@ -30,7 +30,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.model import report_of
+        from fuzzmcp.report.build import report_of
         from fuzzmcp.report.terminal import live, style
         from fuzzmcp.search import Budget, Search
         from fuzzmcp.search.campaign import keep
@@ -44,7 +44,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
             if folder is not None:
                 files[finding.name] = str(keep(folder, finding, job.target.role))
 
-        with live.shown(budget, area, live=area.is_terminal and job.quiet) as on_progress:
+        with live.show_progress(budget, area, live=area.is_terminal and job.quiet) as on_progress:
             search = Search(
                 job.target, job.case, job.contract, seed=seed or 0, budget=budget, checks=job.checks,
                 on_progress=on_progress, on_finding=on_finding, backing=job.backing, quiet=job.quiet,

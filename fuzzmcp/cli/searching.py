@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fuzzmcp.cli.completion import complete_folder
+from fuzzmcp.cli.completion import complete_folder, complete_report
 from fuzzmcp.cli.output import append_summary, write_reports
 from fuzzmcp.cli.seeds import Seed
 from fuzzmcp.cli.usage import BadOption, Duration
-from fuzzmcp.report.formats import KINDS
+from fuzzmcp.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from fuzzmcp.cli.output import Wanted
@@ -57,7 +57,8 @@ def searching(*, default: str, seed: str) -> Callable[[F], F]:
             "reports",
             multiple=True,
             metavar="KIND=FILE",
-            help=f"Write a report: {', '.join(KINDS)}. A file named - is stdout. Repeatable.",
+            help=f"Write a report: {', '.join(FORMATS)}. A file named - is stdout. Repeatable.",
+            shell_complete=complete_report,
         ),
     )
 

@@ -53,8 +53,9 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
     wanted = found_writable([report_file(text, KINDS, "kind of stack report") for text in options["reports"]])
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.playing import player_of
+        from fuzzmcp.report.stack import StackReport
         from fuzzmcp.report.terminal import style
-        from fuzzmcp.report.terminal.stack import StackReport, show_stack
+        from fuzzmcp.report.terminal.stack import show_stack
         from fuzzmcp.search.mixes import RUNS
         from fuzzmcp.search.stacking import endless, explore
 

@@ -73,8 +73,9 @@ def _print_differences(command: tuple[str, ...], timeout: float, saved: str, cli
 
     from fuzzmcp.cli.listing import list_tools
     from fuzzmcp.core.catalogue.diff import diff
+    from fuzzmcp.report.differences import Compared
     from fuzzmcp.report.terminal import style
-    from fuzzmcp.report.terminal.differences import Compared, show_differences
+    from fuzzmcp.report.terminal.differences import show_differences
 
     found, warning = list_tools(command, timeout)
     if warning:

@@ -135,6 +135,24 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
+class Output(click.ParamType):  # type: ignore[type-arg]
+    """TOOL=JSON: a structured result of a tool."""
+
+    name = "output"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, dict[str, Any]]:
+        from fuzzmcp.core.case import CaseError, output_of
+
+        if isinstance(value, tuple):
+            return value
+        try:
+            return output_of(value)
+        except CaseError as error:
+            self.fail(str(error), param, ctx)
+
+
 class Requests(click.ParamType):  # type: ignore[type-arg]
     """A number of requests, or TOOL=N."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fuzzmcp.cli.completion import complete_check, complete_fault
-from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.faults import WORDS
 from fuzzmcp.core.spelling import unknown
 
 
@@ -18,10 +18,9 @@ def faults(name: str | None) -> None:
     if name is None:
         vocabulary.show_faults(style.stdout())
         return
-    name = "ok" if name == "late" else name
-    if name not in BY_NAME:
-        raise click.UsageError(unknown("fault", name, [*BY_NAME, "late"]))
-    vocabulary.show_fault(BY_NAME[name], style.stdout())
+    if name not in WORDS:
+        raise click.UsageError(unknown("fault", name, list(WORDS)))
+    vocabulary.show_fault(WORDS[name], style.stdout())
 
 
 @click.command()

@@ -5,7 +5,6 @@ Like the clients of users, the adapters stand above everything else; what the fl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -108,16 +107,17 @@ def _installed(package: str) -> str:
 
 
 def fits(number: str, bounds: str) -> bool:
-    """Whether a version lies within bounds like `>=1.24,<3`; pre-releases count as their release.
+    """Whether a version lies within bounds like `>=1.24,<3`, by the rules that pip goes by; `none` lies in none.
 
-    >>> fits("2.3.0", ">=2,<3"), fits("2.0.9", ">=2.1,<3"), fits("2.3.0", "<2")
-    (True, False, False)
+    A pre-release comes before its release: `2.0.0rc1` is no longer below 2, and not yet 2.
+
+    >>> fits("2.3.0", ">=2,<3"), fits("2.4.0rc1", ">=2,<3"), fits("2.0.0rc1", ">=2"), fits("2.0.0rc1", "<2")
+    (True, True, False, False)
     """
-    own = _numbers(number)
-    lower = [_numbers(bound[2:]) for bound in bounds.split(",") if bound.startswith(">=")]
-    upper = [_numbers(bound[1:]) for bound in bounds.split(",") if bound.startswith("<")]
-    return all(own >= bound for bound in lower) and all(own < bound for bound in upper)
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
 
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", text)[:3]))
+    try:
+        return SpecifierSet(bounds).contains(Version(number), prereleases=True)
+    except InvalidVersion:
+        return False

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm
+from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm, evolved
+from fuzzmcp.core.cursor import Cursor
 from fuzzmcp.core.drift import canonical_json
 from fuzzmcp.core.faults import why_inapplicable
 from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
@@ -59,62 +60,88 @@ def _name(name: str) -> str:
     return name if _NAME.fullmatch(name) else canonical_json(name)
 
 
-class _Reader:
-    """Reads one call; `at` is the next character."""
+def output_text(tool: str, value: Any) -> str:
+    """A tool's own structured result, as `output_of` reads it.
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    >>> output_text("get_order", {"total": 3})
+    'get_order={"total":3}'
+    """
+    return f"{_name(tool)}={canonical_json(value)}"
+
+
+def output_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a tool's own structured result: its name, and a JSON object.
+
+    Raises:
+        CaseError: The text is none; the message says where.
+
+    >>> output_of('get_order={"total":3}')
+    ('get_order', {'total': 3})
+    """
+    return _Reader(text, "output").output()
+
+
+class _Reader(Cursor):
+    """Reads one call, or one output."""
+
+    space = re.compile(r"\s*")
+
+    def __init__(self, text: str, what: str = "call") -> None:
+        super().__init__(text)
+        self.what = what
 
     def fail(self, expected: str) -> CaseError:
-        return CaseError(f"call {self.text!r}, character {self.at + 1}: expected {expected}")
+        return CaseError(f"{self.what} {self.text!r}, character {self.at + 1}: expected {expected}")
+
+    def output(self) -> tuple[str, dict[str, Any]]:
+        tool = self.name("TOOL={JSON}")
+        self.mark("=", "'='")
+        self.blank()
+        start, value = self.at, self.value()
+        self.blank()
+        if not self.ended:
+            raise self.fail("nothing behind the JSON object")
+        if not isinstance(value, dict):
+            self.at = start
+            raise self.fail("a JSON object")
+        return tool, value
 
     def call(self) -> Call:
         tool, arguments = self.name("TOOL(name=JSON, …)"), {}
         self.mark("(", "'('")
-        if not self.found(")"):
+        if not self.skip(")"):
             while True:
                 name = self.name("name=JSON or ')'")
                 self.mark("=", "'='")
-                arguments[name] = self.json()
-                if self.found(")"):
+                arguments[name] = self.value()
+                if self.skip(")"):
                     break
                 self.mark(",", "',' or ')'")
         return Call(tool, arguments, _start(self.text, self.text[self.at :].strip()))
 
     def name(self, expected: str) -> str:
         self.blank()
-        if self.text[self.at : self.at + 1] == '"':
-            return str(self.json())
-        bare = _NAME.match(self.text, self.at)
+        if self.peek() == '"':
+            return str(self.value())
+        bare = self.take(_NAME)
         if bare is None:
             raise self.fail(expected)
-        self.at = bare.end()
-        return bare.group()
+        return bare
 
-    def json(self) -> Any:
+    def value(self) -> Any:
         self.blank()
         try:
-            value, end = _DECODER.raw_decode(self.text, self.at)
-            canonical_json(value)  # neither NaN nor lone surrogates can be sent
+            return self.json(_DECODER, canonical_json)[0]  # neither NaN nor lone surrogates can be sent
         except (ValueError, RecursionError):
             raise self.fail("a JSON value") from None
-        self.at = end
-        return value
 
     def mark(self, mark: str, expected: str) -> None:
-        if not self.found(mark):
+        if not self.skip(mark):
             raise self.fail(expected)
 
-    def found(self, mark: str) -> bool:
+    def skip(self, mark: str) -> bool:
         self.blank()
-        if self.text[self.at : self.at + 1] != mark:
-            return False
-        self.at += 1
-        return True
-
-    def blank(self) -> None:
-        while self.text[self.at : self.at + 1].isspace():
-            self.at += 1
+        return self.eat(mark)
 
 
 def _start(text: str, rest: str) -> float | None:
@@ -208,6 +235,11 @@ class Case:
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise CaseError(unknown(what, value, known, f": one of {', '.join(known)}"))
+
+
+def changed_by(script: Script, tools: Catalogue) -> Catalogue | None:
+    """The catalogue after the `list_changed` of a script; None for a script without."""
+    return evolved(tools) if script.has("changes") else None
 
 
 def default_calls(tools: Catalogue, count: int = 1) -> tuple[Call, ...]:

@@ -6,17 +6,16 @@ or the catalogue can tell (unknown checks, calls of unknown tools) is told by wh
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fuzzmcp.core.protocol import BACKENDS, TRANSPORTS, VERSIONS
-from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.toml import TomlError, line_of, parsed
+from fuzzmcp.core.validation import Node, Source, Way, brief, dotted
 
 OWN, SHARED = "fuzzmcp.toml", "pyproject.toml"
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
@@ -110,7 +109,7 @@ def seconds_of(text: str) -> float:
     parts = _PART.findall(text)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if "".join(map("".join, parts)) != text or not 0 < seconds <= _SECONDS_MAX:
-        raise ValueError(f"expected a time such as 30s, 5m or 1h, found '{text}'")
+        raise ValueError(f"expected a time such as 30s, 5m or 1h, found '{brief(text)}'")
     return seconds
 
 
@@ -177,137 +176,96 @@ def _read(file: Path, content: tuple[Any, str], prefix: str) -> Config:
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
 
-    def origin(*names: str) -> Origin:
-        path = (*prefix.split("."), *names) if prefix else names
-        return Origin(file, ".".join(map(_key, path)), line_of(text, path))
+    def origin(path: Way) -> Origin:
+        return Origin(file, dotted(path), line_of(text, path))
 
-    def taken(table: Any, kinds: Mapping[str, Kind], *above: str) -> Iterator[tuple[str, Any, Origin]]:
-        if not isinstance(table, dict):
-            raise origin(*above).error(f"expected a table, found {_found(table)}")
-        for name, value in table.items():
-            place = origin(*above, name)
-            if name not in kinds:
-                raise place.error(_unknown(name, kinds, prefix))
-            try:
-                yield name, kinds[name](value), place
-            except ValueError as error:
-                raise place.error(str(error)) from None
-
-    for name, value, place in taken(table, _KEYS):
+    top = Node(table, Source(lambda path, message: origin(path).error(message)), tuple(filter(None, prefix.split("."))))
+    for name, node in top.members():
+        if name in CONTRACT:
+            node.refuse(f"unknown key; it belongs under [{prefix}{'.' if prefix else ''}contract]")
+        if name == "tool" and not prefix:
+            node.refuse(f"unknown key; in {OWN} the keys stand at the top, without [tool.fuzzmcp]")
+    for name, node in top.known(_KEYS).members():
+        values[name] = _KEYS[name](node)
         if name != "contract":
-            values[name], origins[name] = value, place
+            origins[name] = origin(node.path)
             continue
-        fields: dict[str, Any] = {}
-        for inner, promise, where in taken(value, CONTRACT, "contract"):
-            name_of = "accepts" if inner == "accept" else inner
-            if name_of in fields:
-                raise where.error("given twice, as accept and as accepts")
-            fields[name_of], origins[f"contract.{name_of}"] = promise, where
-        values["contract"] = fields
+        for inner, promise in node.members():
+            origins[f"contract.{_field(inner)}"] = origin(promise.path)
     return Config(file.parent, file, origins=origins, **values)
-
-
-def _unknown(name: str, kinds: Mapping[str, Kind], prefix: str) -> str:
-    if kinds is _KEYS and name in CONTRACT:
-        return f"unknown key; it belongs under [{prefix + '.' if prefix else ''}contract]"
-    if kinds is _KEYS and name == "tool" and not prefix:
-        return f"unknown key; in {OWN} the keys stand at the top, without [tool.fuzzmcp]"
-    return "unknown key" + meant(name, kinds, f": one of {', '.join(kinds)}")
 
 
 # -- what the values may be -------------------------------------------------------------------------------------------
 
-Kind = Callable[[Any], Any]
+Kind = Callable[[Node], Any]
+_TIME = 'seconds above 0, or a time such as "30s" or "5m"'
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise ValueError(f"expected a text, found {_found(value)}")
-    return value
+def _text(node: Node) -> str:
+    text = node.text()
+    return text if text.strip() and "\0" not in text else node.wrong(node.source.text)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
-        raise ValueError(f"expected a list of texts, found {_found(value)}")
-    return tuple(value)
+def _texts(node: Node) -> tuple[str, ...]:
+    return tuple(map(_text, node.items("a list of texts")))
 
 
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"expected a whole number above 0, found {_found(value)}")
-    return value
+def _names(node: Node) -> tuple[str, ...]:
+    for name in (names := _texts(node)):
+        if not name.isidentifier():
+            node.refuse(f"expected bare names of exception types, as 'TimeoutError', found {brief(name)}")
+    return names
 
 
-def _counts(value: Any) -> dict[str, int]:
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a table of whole numbers by tool, found {_found(value)}")
-    for name, number in value.items():
-        try:
-            _count(number)
-        except ValueError as error:
-            raise ValueError(f"{_key(name)}: {error}") from None
-    return dict(value)
+def _count(node: Node) -> int:
+    return node.whole(1, expected="a whole number above 0")
 
 
-def _seed(value: Any) -> int | str:
-    if value == "commit" and isinstance(value, str):
-        return value
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f'expected a whole number from 0 up, or "commit", found {_found(value)}')
-    return value
+def _counts(node: Node) -> dict[str, int]:
+    node.table("a table of whole numbers by tool")
+    return {name: _count(number) for name, number in node.members()}
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {_found(value)}")
-    return value
+def _seed(node: Node) -> int | str:
+    return "commit" if node.value == "commit" else node.whole(expected='a whole number from 0 up, or "commit"')
 
 
-def _seconds(value: Any) -> float:
-    if isinstance(value, str):
-        return seconds_of(value)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value <= _SECONDS_MAX or math.isnan(value):
-        raise ValueError(f'expected seconds above 0, or a time such as "30s" or "5m", found {_found(value)}')
-    return float(value)
+def _seconds(node: Node) -> float:
+    if isinstance(node.value, str):
+        return node.parsed(seconds_of, ValueError)
+    return float(node.number(_TIME, 0, _SECONDS_MAX) or node.wrong(_TIME))
 
 
 def _one_of(what: str, known: tuple[str, ...]) -> Kind:
-    def kind(value: Any) -> str:
-        if value not in known:
-            raise ValueError(f"unknown {what} {_found(value)}" + meant(value, known, f"; one of {', '.join(known)}"))
-        return str(value)
-
-    return kind
+    return lambda node: node.one_of(what, known)
 
 
-def _any(value: Any) -> Any:
-    return value
+def _contract(node: Node) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, promise in node.known(CONTRACT).members():
+        if _field(name) in fields:
+            promise.refuse("given twice, as accept and as accepts")
+        fields[_field(name)] = CONTRACT[name](promise)
+    return fields
 
 
-def _found(value: Any) -> str:
-    """A value for a message, on one short line."""
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = " ".join((f"'{value}'" if isinstance(value, str) else repr(value)).split())
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _field(name: str) -> str:
+    return "accepts" if name == "accept" else name
 
 
 CONTRACT: Mapping[str, Kind] = {
-    "accept": _texts,
-    "accepts": _texts,
+    "accept": _names,
+    "accepts": _names,
     "deadline": _seconds,
     "max_requests": _count,
     "max_requests_per_tool": _counts,
     "grace": _seconds,
     "max_frames": _count,
     "shutdown": _seconds,
-    "jitter": _flag,
-    "protocol_errors_as_results": _flag,
+    "jitter": Node.flag,
+    "protocol_errors_as_results": Node.flag,
     "error_words": _texts,
-    "errors_as_text": _flag,
+    "errors_as_text": Node.flag,
 }
 """Keys of the contract, and what each may be; `accept`, as the command line calls it, is `accepts`."""
 
@@ -320,7 +278,7 @@ _KEYS: Mapping[str, Kind] = {
     "backend": _one_of("backend", BACKENDS),
     "checks": _texts,
     "skip": _texts,
-    "contract": _any,
+    "contract": _contract,
     "time": _seconds,
     "runs": _count,
     "seed": _seed,
@@ -329,8 +287,8 @@ _KEYS: Mapping[str, Kind] = {
     "database": _text,
     "baseline": _text,
     "max_findings": _count,
-    "canary": _flag,
-    "quiet": _flag,
+    "canary": Node.flag,
+    "quiet": Node.flag,
 }
 KEYS = tuple(name for name in _KEYS if name != "contract")
 """Keys of the configuration but for the contract's, in the order in which people read them."""
@@ -367,7 +325,3 @@ _PLACES: Mapping[str, Callable[[str, Path], str]] = {
     "baseline": _moved,
     "database": _moved_database,
 }
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{_found(name)[1:-1]}"'

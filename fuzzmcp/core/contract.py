@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from fuzzmcp.core.limits import Limits
 from fuzzmcp.core.trace import Reading
@@ -24,6 +25,89 @@ _MISTAKES: tuple[type[BaseException], ...] = (
     UnicodeError,
     ZeroDivisionError,
 )
+
+# -- what a field may be ----------------------------------------------------------------------------------------------
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"contract: {name} must be a number of seconds, as in {name}=60, not {_found(value)}")
+    if not value > 0:
+        raise ValueError(f"contract: {name} must be above 0, not {value!r}")
+    return value
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not value > 0:
+        raise ValueError(f"contract: {name} must be above 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"contract: {name} must be a whole number, as in {name}=4, not {_found(value)}")
+    return value
+
+
+def _counts(name: str, value: Any) -> Mapping[str, int]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"contract: {name} must be a mapping, as in {name}={{'get_order': 2}}, not {_found(value)}")
+    for tool, number in value.items():
+        if not isinstance(tool, str):
+            raise TypeError(f"contract: {name} must have names of tools as its keys, not {_found(tool)}")
+        _count(f"{name}: {' '.join(tool.split())}", number)
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"contract: {name} must be True or False, not {_found(value)}")
+    return value
+
+
+def _several(name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (list, set, frozenset)):
+        return tuple(value if isinstance(value, list) else sorted(value, key=str))
+    if not isinstance(value, tuple):
+        one = _found(value) if isinstance(value, (str, type)) else "'…'"
+        raise TypeError(f"contract: {name} must be a tuple, as in {name}=({one},), not {_found(value)}")
+    return value
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    for word in (words := _several(name, value)):
+        if not isinstance(word, str):
+            raise TypeError(f"contract: {name} must be texts, not {_found(word)}")
+    return words
+
+
+def _exceptions(name: str, value: Any) -> tuple[type[BaseException] | str, ...] | None:
+    kinds = None if value is None else _several(name, value)
+    for kind in kinds or ():
+        if isinstance(kind, str) and not kind.isidentifier():
+            raise ValueError(
+                f"contract: {name} must be exception types or their bare names, as in 'TimeoutError', not {kind!r}"
+            )
+        if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise TypeError(f"contract: {name} must be exception types or their names, not {_found(kind)}")
+    return kinds
+
+
+def _found(value: Any) -> str:
+    """A value for a message, as one would write it, on one short line."""
+    text = value.__name__ if isinstance(value, type) else " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+_FIELDS: Mapping[str, Callable[[str, Any], Any]] = {
+    "deadline": _seconds,
+    "max_requests": _count,
+    "accepts": _exceptions,
+    "grace": _seconds,
+    "max_frames": _count,
+    "shutdown": _seconds,
+    "jitter": _flag,
+    "protocol_errors_as_results": _flag,
+    "max_requests_per_tool": _counts,
+    "error_words": _words,
+    "errors_as_text": _flag,
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +130,15 @@ class Contract:
         errors_as_text: The client answers a model in words and hands it an execution error's own text, without flag
             or words around it: where the text is, the error has surfaced.
 
+    Raises:
+        TypeError: A field is of another type; the message names the field, and what to write.
+        ValueError: No client can promise that: no time, no requests, an exception type without a name.
+
     >>> Contract(deadline=60, max_requests=3).deadline
     60
+    >>> Contract(accepts="TimeoutError")
+    Traceback (most recent call last):
+    TypeError: contract: accepts must be a tuple, as in accepts=('TimeoutError',), not 'TimeoutError'
     """
 
     deadline: float = 300.0
@@ -63,12 +154,8 @@ class Contract:
     errors_as_text: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("deadline", "max_requests", "grace", "max_frames", "shutdown"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"contract: {name} must be above 0, not {getattr(self, name)!r}")
-        for tool, number in self.max_requests_per_tool.items():
-            if not number > 0:
-                raise ValueError(f"contract: max_requests_per_tool: {tool} must be above 0, not {number!r}")
+        for name, taken in _FIELDS.items():
+            object.__setattr__(self, name, taken(name, getattr(self, name)))
 
     @cached_property
     def limits(self) -> Limits:

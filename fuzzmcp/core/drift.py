@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fuzzmcp.core.cursor import Cursor
+
 Op = Literal["rename", "retype", "drop", "replace", "reformat", "add", "wrap"]
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 _ORDER: dict[str, int] = {
@@ -89,24 +91,16 @@ def parse_drift(text: str) -> Drift:
     return tuple(_Reader(text).edits())
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-
+class _Reader(Cursor):
     def edits(self) -> Iterator[Edit]:
         yield self.edit()
-        while self.at < len(self.text):
+        while not self.ended:
             self.expect(";")
             yield self.edit()
 
-    def peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
     def expect(self, mark: str) -> None:
-        if self.peek() != mark:
-            found = repr(self.text[self.at : self.at + 12]) if self.at < len(self.text) else "the end"
-            raise DriftError(f"expected '{mark}', found {found}", self.at)
-        self.at += 1
+        if not self.eat(mark):
+            raise DriftError(f"expected '{mark}', found {self.found()}", self.at)
 
     def edit(self) -> Edit:
         match self.peek():
@@ -145,8 +139,7 @@ class _Reader:
 
     def path(self) -> tuple[str, ...]:
         segments = [self.segment()]
-        while self.peek() == "/":
-            self.at += 1
+        while self.eat("/"):
             segments.append(self.segment())
         return tuple(segments)
 
@@ -156,20 +149,16 @@ class _Reader:
             if not isinstance(value, str):  # pragma: no cover - a literal that starts with a quote is a string
                 raise DriftError("expected a quoted name", start)
             return value
-        found = _BARE.match(self.text, self.at)
-        if found is None:
+        bare = self.take(_BARE)
+        if bare is None:
             raise DriftError("expected a property name or an index", self.at)
-        self.at = found.end()
-        return found.group()
+        return bare
 
     def literal(self) -> str:
         try:
-            value, end = _DECODER.raw_decode(self.text, self.at)
-            text = canonical_json(value)
+            return self.json(_DECODER, canonical_json)[1]
         except (ValueError, RecursionError) as error:
             raise DriftError(f"expected a JSON value ({_first_line(error)})", self.at) from None
-        self.at = end
-        return text
 
 
 def _first_line(error: Exception) -> str:

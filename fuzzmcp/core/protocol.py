@@ -11,6 +11,11 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)
 VERSIONS = HANDSHAKE_VERSIONS + STATELESS_VERSIONS
 DEFAULT_VERSION = "2025-11-25"
+STRUCTURED_VERSIONS = VERSIONS[2:]
+"""Versions whose tools have an outputSchema and results with structured content: from 2025-06-18."""
+ELICITATION_VERSIONS = ("2025-06-18", "2025-11-25")
+"""Versions in which a server may ask the user: not before, and by no request of its own in the stateless era."""
+_TOOL_FIELDS = {"annotations": VERSIONS[1:], "outputSchema": STRUCTURED_VERSIONS, "title": STRUCTURED_VERSIONS}
 
 Offer = Literal["bytes", "process"]
 """What a fault may need of a transport: bytes that can be broken, where others carry whole messages; a process that can
@@ -51,6 +56,9 @@ DEFAULT_BACKEND = BACKENDS[0]
 SHUFFLED_BACKENDS = ("trio",)
 """Those that draw the order of tasks: a case has the seed of it, its `schedule`."""
 
+BACKENDS = ("asyncio", "trio")
+"""The event loops that a client can run on."""
+
 METHODS = {
     "init": "initialize",
     "discover": "server/discover",
@@ -62,6 +70,8 @@ METHODS = {
 
 SECONDS_MAX = 1e9
 COUNT_MAX = 10_000
+TEXT_MAX = 100_000
+"""Characters of a script."""
 
 
 def era_of(version: str) -> Era:
@@ -80,3 +90,26 @@ def transports_with(offer: Offer) -> tuple[str, ...]:
     ('stdio',)
     """
     return tuple(name for name, transport in TRANSPORT_TABLE.items() if offer in transport.offers)
+
+
+def has_structured_content(version: str) -> bool:
+    """Whether tools of that version have an outputSchema, and results structured content.
+
+    >>> has_structured_content("2025-03-26"), has_structured_content("2025-06-18")
+    (False, True)
+    """
+    return version in STRUCTURED_VERSIONS
+
+
+def has_resource_links(version: str) -> bool:
+    """Whether a result of that version may link to a resource; before, it can only embed one."""
+    return version in STRUCTURED_VERSIONS
+
+
+def has_tool_field(version: str, name: str) -> bool:
+    """Whether `tools/list` of that version may say `name` of a tool.
+
+    >>> has_tool_field("2024-11-05", "annotations"), has_tool_field("2025-03-26", "annotations")
+    (False, True)
+    """
+    return version in _TOOL_FIELDS.get(name, VERSIONS)

@@ -12,34 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import groupby, starmap
 from types import EllipsisType
-from typing import Literal
 
-from fuzzmcp.core.drift import Drift, canonical_json, text_of
-from fuzzmcp.core.faults import BY_NAME, Fault
+from fuzzmcp.core.drift import canonical_json, text_of
+from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.fault_row import Fault, Style, Value, Way, When
+from fuzzmcp.core.faults import BY_NAME, LATE
 from fuzzmcp.core.protocol import COUNT_MAX, METHODS
+from fuzzmcp.core.script_reader import Reader
 
-When = float | Literal["cancel"] | None
-Value = float | int | str | Drift | None
 FOREVER = None
-TEXT_MAX = 100_000
 _METHOD_ORDER = {name: i for i, name in enumerate(METHODS)}
-
-
-class ScriptError(ValueError):
-    """A script that cannot be read.
-
-    Attributes:
-        text: What was read.
-        position: Where reading stopped, in characters from the start.
-        suggestion: The nearest known word, or None.
-    """
-
-    def __init__(self, message: str, text: str, position: int, suggestion: str | None = None) -> None:
-        hint = f"; did you mean '{suggestion}'?" if suggestion else ""
-        super().__init__(f"script, character {position + 1}: {message}{hint}")
-        self.text, self.position, self.suggestion = text, position, suggestion
 
 
 @dataclass(frozen=True)
@@ -55,13 +39,28 @@ class Action:
 
     name: str
     value: Value = None
-    style: Literal["prose", "json"] = "prose"
+    style: Style = "prose"
     at: When = None
 
     @property
     def fault(self) -> Fault:
         """The row of the vocabulary that this action plays."""
         return BY_NAME[self.name]
+
+    @property
+    def kind(self) -> str:
+        """The name that reports count it under: that of its fault, or `late`."""
+        return LATE if self == _LATE_OK else self.name
+
+    @property
+    def hint(self) -> float | None:
+        """The seconds of the retry-after that it sends, None without one.
+
+        >>> Action("429", 2.0).hint, Action("429").hint, Action("huge", 9).hint
+        (2.0, None, None)
+        """
+        hinted = self.fault.value_kind == "hint" and isinstance(self.value, (int, float))
+        return float(self.value) if hinted else None  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return self.spelling + _when(self.at)
@@ -110,16 +109,23 @@ def action(name: str, value: Value | EllipsisType = ..., *, style: str = "prose"
 
 
 OK = Action("ok")
+_LATE_OK = Action("ok", at="cancel")
 
 
 def _canonical_extra(extra: Action) -> Action:
-    own_moment = extra.name in ("dup", "progress_after")
-    return replace(extra, at=None) if extra.at == 0 and not own_moment else extra
+    if extra.fault.role != "extra":
+        raise ValueError(f"'{extra}' is an answer, no extra")
+    return replace(extra, at=None) if extra.at == 0 and extra.fault.place != "behind" else extra
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the fake server does with one request of `method`; `count` requests in a row, or for ever when None."""
+    """What the fake server does with one request of `method`; `count` requests in a row, or for ever when None.
+
+    Raises:
+        ValueError: An answer stands among the extras, where it would be spelled like the answer and do nothing, or an
+            extra in place of the answer.
+    """
 
     answer: Action = OK
     extras: tuple[Action, ...] = ()
@@ -127,7 +133,9 @@ class Step:
     count: int | None = 1
 
     def __post_init__(self) -> None:
-        if self.answer.at == 0 or self.answer.name == "hang":
+        if self.answer.fault.role != "answer":
+            raise ValueError(f"'{self.answer}' is an extra, no answer")
+        if self.answer.at == 0 or (self.answer.at is not None and self.answer.fault.timing == "never"):
             object.__setattr__(self, "answer", replace(self.answer, at=None))
         object.__setattr__(self, "extras", tuple(map(_canonical_extra, self.extras)))
 
@@ -147,8 +155,8 @@ class Step:
     @cached_property
     def _text(self) -> str:
         head, rest = self.answer, list(map(str, self.extras))
-        if head == Action("ok", at="cancel"):
-            parts = ["late", *rest]
+        if head == _LATE_OK:
+            parts = [LATE, *rest]
         elif head == OK and rest:
             parts = rest
         else:
@@ -183,7 +191,7 @@ class Script:
 
     @cached_property
     def _text(self) -> str:
-        return ",".join(map(str, self.steps)) or "ok"
+        return ",".join(map(str, self.steps)) or str(OK)
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -193,9 +201,24 @@ class Script:
         Raises:
             ScriptError: The text is no script; no other exception ever comes out.
         """
-        from fuzzmcp.core.script_reader import Reader  # it builds scripts, so it stands above this module
+        steps: list[Step] = []
+        endless: dict[str, Step] = {}
+        for start, method, parts, count in Reader(text).steps():
+            step = _step(starmap(Action, parts), method, count)
+            if method in endless:
+                raise ScriptError(f"'{step}' is never reached behind '{endless[method]}'", text, start)
+            if count is FOREVER:
+                endless[method] = step
+            steps.append(step)
+        return cls(tuple(steps))
 
-        return Reader(text).script()
+    def has(self, way: Way) -> bool:
+        """Whether some part of it is played in this way.
+
+        >>> Script.parse("hang,ok+list_changed").has("changes")
+        True
+        """
+        return any(way in action.fault.ways for step in self.steps for action in step.actions)
 
     def of(self, method: str) -> tuple[Step, ...]:
         """The steps of one script method, repeats not unrolled."""
@@ -214,6 +237,14 @@ class Script:
     def unrolled(self, limit: int = 64) -> tuple[Step, ...]:
         """Single steps: repeats written out, at most `limit` of each step."""
         return tuple(replace(step, count=1) for step in self.steps for _ in range(min(step.count or 1, limit)))
+
+
+def _step(actions: Iterable[Action], method: str, count: int | None) -> Step:
+    """The step that is written as these actions: one of extras alone has the answer `ok`."""
+    head, *extras = actions
+    if head.fault.role == "extra":
+        return Step(OK, (head, *extras), method, count)
+    return Step(head, tuple(extras), method, count)
 
 
 def _canonical(steps: Iterable[Step]) -> Iterator[Step]:

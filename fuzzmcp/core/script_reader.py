@@ -1,54 +1,73 @@
-"""Reads a script: whatever the text, a `Script` or a `ScriptError` comes out."""
+"""Reads a script: whatever the text, the parts of its steps or a `ScriptError` come out. `Script.parse` builds them."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from fuzzmcp.core.cursor import Cursor
 from fuzzmcp.core.drift import Drift, DriftError, parse_drift
-from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, ODD_RESULTS, Fault
-from fuzzmcp.core.protocol import COUNT_MAX, METHODS, SECONDS_MAX
-from fuzzmcp.core.script import FOREVER, OK, TEXT_MAX, Action, Script, ScriptError, Step, Value, When
+from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.fault_row import STYLES, Fault, Style, Value, When
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, LATE, ODD_RESULTS, WORDS
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS, SECONDS_MAX, TEXT_MAX
 from fuzzmcp.core.spelling import nearest
 
-_BREAKS = ",+@*:"
+_WORD = re.compile(r"[\w-]*")
+_MOMENT = re.compile(r"(?:[^,+@*:\s]|(?<=[eE])\+)*")
+"""What stands behind `@`: up to a mark or white space, but the `+` of an exponent belongs to the number."""
+_DIGITS = re.compile("[0-9]+")
 
 
-class Reader:
-    """Recursive descent over the text; `at` is the next character."""
+class ActionParts(NamedTuple):
+    """What an `Action` is made of."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    name: str
+    value: Value
+    style: Style
+    at: When
+
+
+class StepParts(NamedTuple):
+    """One step as it is written: where it starts, its actions in their order, and how often, None for `*`."""
+
+    start: int
+    method: str
+    actions: tuple[ActionParts, ...]
+    times: int | None
+
+
+class Reader(Cursor):
+    """Recursive descent over the text of a script."""
 
     def fail(self, message: str, position: int | None = None, suggestion: str | None = None) -> ScriptError:
         return ScriptError(message, self.text, self.at if position is None else position, suggestion)
 
-    def script(self) -> Script:
+    def steps(self) -> Iterator[StepParts]:
+        """The steps, one after the other, each as soon as it is read.
+
+        Raises:
+            ScriptError: The text is no script.
+        """
         if len(self.text) > TEXT_MAX:
             raise self.fail(f"longer than {TEXT_MAX:,} characters", TEXT_MAX)
         self.blank()
-        if self.at == len(self.text):
-            return Script()
-        steps: list[Step] = []
-        endless: dict[str, str] = {}
+        if self.ended:
+            return
         while True:
             self.blank()
-            start = self.at
-            step = self.step()
-            if step.method in endless:
-                raise self.fail(f"'{step}' is never reached behind '{endless[step.method]}'", start)
-            if step.count is FOREVER:
-                endless[step.method] = str(step)
-            steps.append(step)
+            yield self.step()
             self.blank()
-            if self.at == len(self.text):
-                return Script(tuple(steps))
+            if self.ended:
+                return
             if not self.eat(","):
                 raise self.fail(f"expected ',' or the end, found {self.found()}")
 
-    def step(self) -> Step:
-        start = self.at
+    def step(self) -> StepParts:
+        begin = start = self.at
         method = "call"
         word = self.word()
         if self.eat(":"):
@@ -60,39 +79,34 @@ class Reader:
         while self.eat("+"):
             start = self.at
             actions.append(self.action(self.word(), start, method, first=False))
-        head, *extras = actions
-        if head.name in EXTRAS:
-            head, extras = OK, actions
-        return Step(head, tuple(extras), method, self.count())
+        return StepParts(begin, method, tuple(actions), self.count())
 
     def count(self) -> int | None:
         if not self.eat("*"):
             return 1
         start = self.at
-        while self.at < len(self.text) and self.text[self.at] in "0123456789":
-            self.at += 1
-        if start == self.at:
-            return FOREVER
-        digits = self.text[start : self.at]
+        digits = self.take(_DIGITS)
+        if digits is None:
+            return None
         if len(digits) > 9 or not 1 <= int(digits) <= COUNT_MAX:
             raise self.fail(f"a repeat count is 1 to {COUNT_MAX:,}", start)
         return int(digits)
 
-    def action(self, word: str, start: int, method: str, *, first: bool) -> Action:
-        if first and word == "late":
+    def action(self, word: str, start: int, method: str, *, first: bool) -> ActionParts:
+        if first and word == LATE:
             self.no_arguments(word)
-            return Action("ok", at="cancel")
+            return ActionParts(WORDS[LATE].name, None, "prose", "cancel")
         if not word:
             raise self.fail(f"expected a fault, found {self.found()}", start)
         if word not in BY_NAME:
-            raise self.fail(f"unknown fault '{word}'", start, nearest(word, [*BY_NAME, "late"]))
+            raise self.fail(f"unknown fault '{word}'", start, nearest(word, list(WORDS)))
         if word in ANSWERS and not first:
             raise self.fail(f"'{word}' is an answer, and only one answer can stand in a step, in front", start)
         fault = BY_NAME[word]
         if method not in fault.methods:
             raise self.fail(f"'{word}' cannot answer '{method}:' (it applies to {', '.join(fault.methods)})", start)
         value, style = self.arguments(fault, start)
-        return Action(word, value, style, self.when(fault))  # type: ignore[arg-type]
+        return ActionParts(word, value, style, self.when(fault))
 
     def when(self, fault: Fault) -> When:
         if not self.eat("@"):
@@ -100,16 +114,16 @@ class Reader:
         start = self.at
         if self.text.startswith("cancel", start):
             self.at += len("cancel")
-            if fault.name in IN_SECONDS:
+            if fault.timing == "seconds":
                 raise self.fail(f"'{fault.name}' takes seconds behind '@'", start)
             at: When = "cancel"
         else:
-            at = self.seconds(self.until(_BREAKS), start)
-        if fault.name == "hang":
-            raise self.fail("'hang' never answers, so it takes no '@'", start)
+            at = self.seconds(self.take(_MOMENT) or "", start)
+        if fault.timing == "never":
+            raise self.fail(f"'{fault.name}' never answers, so it takes no '@'", start)
         return at
 
-    def arguments(self, fault: Fault, start: int) -> tuple[Value, str]:
+    def arguments(self, fault: Fault, start: int) -> tuple[Value, Style]:
         takes = fault.takes
         if self.peek() != "(":
             if takes and takes.required:
@@ -117,8 +131,9 @@ class Reader:
             return (takes.default if takes else None), "prose"
         self.at += 1
         value: Value = takes.default if takes else None
-        style, given = "prose", takes is None
-        for begin, end in self.pieces(whole=takes is not None and takes.kind == "drift"):
+        style: Style = "prose"
+        given = takes is None
+        for begin, end in self.pieces(whole=fault.value_kind == "drift"):
             text, begin = self.trimmed(begin, end)
             if text.startswith("style="):
                 style = self.style_of(fault, text, begin)
@@ -130,13 +145,13 @@ class Reader:
             raise self.fail(f"'{fault.name}' needs a value: {fault.name}({takes.kind.upper()})", start)
         return value, style
 
-    def style_of(self, fault: Fault, text: str, begin: int) -> str:
+    def style_of(self, fault: Fault, text: str, begin: int) -> Style:
         if not fault.styled:
             raise self.fail(f"'{fault.name}' has no style", begin)
         word = text.removeprefix("style=")
-        if word not in ("json", "prose"):
-            raise self.fail(f"unknown style '{word}'", begin, nearest(word, ["json", "prose"]))
-        return word
+        if word in STYLES:
+            return STYLES[word]
+        raise self.fail(f"unknown style '{word}'", begin, nearest(word, list(STYLES)))
 
     def value(self, fault: Fault, text: str, begin: int) -> Value:
         match fault.takes.kind if fault.takes else "text":
@@ -193,38 +208,8 @@ class Reader:
 
     # -- characters ------------------------------------------------------------------------------------------------
 
-    def peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def found(self) -> str:
-        return repr(self.text[self.at : self.at + 12]) if self.at < len(self.text) else "the end"
-
-    def blank(self) -> None:
-        while self.peek() and self.peek() in " \t\r\n":
-            self.at += 1
-
-    def eat(self, mark: str) -> bool:
-        if self.peek() == mark:
-            self.at += 1
-            return True
-        return False
-
-    def until(self, marks: str) -> str:
-        """Up to one of `marks` or white space; a `+` or `-` behind an `e` belongs to the number."""
-        start = self.at
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            exponent = char in "+-" and self.at > start and self.text[self.at - 1] in "eE"
-            if (char in marks and not exponent) or char.isspace():
-                break
-            self.at += 1
-        return self.text[start : self.at]
-
     def word(self) -> str:
-        start = self.at
-        while self.at < len(self.text) and (self.text[self.at].isalnum() or self.text[self.at] in "_-"):
-            self.at += 1
-        return self.text[start : self.at]
+        return self.take(_WORD) or ""
 
     def no_arguments(self, word: str) -> None:
         if self.peek() and self.peek() in "(@":
@@ -238,8 +223,7 @@ class Reader:
         """Spans of the arguments up to the closing parenthesis, split at outer commas unless `whole`."""
         opening, begin, depth = self.at - 1, self.at, 0
         quoted = False
-        while self.at < len(self.text):
-            char = self.text[self.at]
+        while char := self.text[self.at : self.at + 1]:
             self.at += 1
             if quoted:
                 if char == "\\":

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
 _PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)")
-_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _HEADER = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
 _ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
@@ -51,13 +52,15 @@ def parsed(data: bytes) -> tuple[dict[str, Any], str]:
         raise TomlError(f"not TOML: {error}") from None
 
 
-def line_of(text: str, path: Iterable[str]) -> int | None:
+def line_of(text: str, path: Iterable[str | int]) -> int | None:
     """The line on which a key is written, or else the table or the inline table that it stands in; None for no line.
+
+    Of what stands in a list, that is the line of the list.
 
     >>> line_of("[tool.fuzzmcp]\\n\\nruns = 3", ("tool", "fuzzmcp", "runs"))
     3
     """
-    wanted, above = tuple(path), None
+    wanted, above = tuple(takewhile(lambda name: isinstance(name, str), path)), None
     table: tuple[str, ...] = ()
     inside = False  # a text of several lines
     for number, line in enumerate(text.split("\n"), 1):
@@ -80,4 +83,13 @@ def line_of(text: str, path: Iterable[str]) -> int | None:
 
 
 def _names(dotted: str) -> tuple[str, ...]:
-    return tuple(name[1:-1] if name[0] in "\"'" else name for name in re.findall(_NAME, dotted))
+    return tuple(map(_name, re.findall(_NAME, dotted)))
+
+
+def _name(written: str) -> str:
+    if written[0] == '"' and "\\" in written:
+        try:
+            return next(iter(parsed(f"{written} = 0".encode())[0]))
+        except TomlError:  # part of a text of several lines
+            return written
+    return written[1:-1] if written[0] in "\"'" else written

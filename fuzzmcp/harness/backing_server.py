@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fuzzmcp.core.catalogue import tools as catalogue
@@ -57,6 +58,35 @@ def is_server(value: Any) -> bool:
     return any(kind.__name__ in ("FastMCP", "MCPServer", "Server") for kind in type(value).__mro__)
 
 
+_SERVERS = "an object MCPServer, FastMCP or Server"
+
+
+def _named(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+def catalogue_and_server(tools: Any) -> tuple[catalogue.Catalogue, BackingServer | None]:
+    """The catalogue that is meant, and the real server behind it if that is one.
+
+    Args:
+        tools: The path of a JSON file, as text or as anything with `__fspath__`; tool definitions or tools in a list
+            or as `tools/list` answers; a server object; None for the bundled catalogue.
+
+    Raises:
+        BackingServerError: It is none of these, or the server's tools cannot be listed.
+        fuzzmcp.core.catalogue.tools.ToolsError: The file or one of the tools cannot be used.
+
+    >>> catalogue_and_server([{"name": "echo", "inputSchema": {"type": "object"}}])[0][0].name
+    'echo'
+    """
+    if is_server(tools):
+        return catalogue_of(tools), BackingServer(tools)
+    if tools is not None and not isinstance(tools, (str, os.PathLike, list, tuple, Mapping)):
+        expected = f"{_SERVERS}, a JSON file or a list of tools"
+        raise BackingServerError(f"{_named(tools)} is no MCP server: expected {expected}")
+    return catalogue.load(tools), None
+
+
 def catalogue_of(server: Any) -> catalogue.Catalogue:
     """The tools of a real server.
 
@@ -65,7 +95,7 @@ def catalogue_of(server: Any) -> catalogue.Catalogue:
         fuzzmcp.core.catalogue.tools.ToolsError: One of its tools cannot be used.
     """
     if not is_server(server):
-        raise BackingServerError(f"{type(server).__name__} is no MCP server: expected MCPServer, FastMCP or Server")
+        raise BackingServerError(f"{_named(server)} is no MCP server: expected {_SERVERS}")
     backing = BackingServer(server)
     entries: list[dict[str, Any]] = []
 

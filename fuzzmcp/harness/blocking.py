@@ -1,4 +1,4 @@
-"""Clients that block their caller: each of their calls has a thread of its own."""
+"""Clients that block their caller: each of their calls gets a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import anyio.to_thread
 
 
 class BlockingCall:
-    """`call_tool` of a client that blocks: awaited here, at work in a thread.
+    """`call_tool` of a client that blocks: the harness awaits it while it works in a thread.
 
-    A thread cannot be cancelled, so no caller cancels such a call. One that is given up on is left to its thread, which
-    ends with the run.
+    A thread cannot be cancelled, so the harness never cancels such a call. If it gives a call up, the thread goes on
+    until the run ends.
     """
 
     cancellable = False
@@ -29,13 +29,13 @@ class BlockingCall:
 def threaded(
     connect: Callable[..., AbstractContextManager[Callable[[str, dict[str, Any]], Any]]],
 ) -> Callable[..., AbstractAsyncContextManager[BlockingCall]]:
-    """A client out of a synchronous context manager, which yields a synchronous `call_tool`.
+    """Make a client of a synchronous context manager that yields a synchronous `call_tool`.
 
-    Entering, leaving and every call have a thread each; what they wait for takes virtual time. The client may run event
-    loops in threads of its own.
+    Entering, leaving and each call run in a thread. Their waits take virtual time. The client may run event loops in
+    threads of its own.
 
     Args:
-        connect: Takes the server, and whatever a client may take; its decorator is `contextlib.contextmanager`.
+        connect: A client, with the decorator `contextlib.contextmanager`.
 
     >>> from contextlib import contextmanager
     >>> @contextmanager
@@ -69,5 +69,5 @@ def threaded(
 
 
 async def in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it in a thread, which goes on by itself if the caller is cancelled."""
+    """Call a function in a thread. The thread goes on by itself if the caller is cancelled."""
     return await anyio.to_thread.run_sync(functools.partial(function, *arguments), abandon_on_cancel=True)

@@ -1,4 +1,4 @@
-"""What a run keeps away from the process around it: Ctrl-C told apart, prints, garbage collection."""
+"""Blocks around runs that guard the process: the user's Ctrl-C, the terminal, and garbage collection."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ class _Presses:
 
 
 _outer: _Presses | None = None
+"""The handler of the outermost block of this process."""
 
 
-class interrupts:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
-    """Tells the user's Ctrl-C from a KeyboardInterrupt that the client raises: `with interrupts() as pressed`.
+class sigint_watch:  # noqa: N801  (a block like those of contextlib, whose generators would cost each run twice as much)
+    """Tells the user's Ctrl-C from a KeyboardInterrupt that the client raises: `with sigint_watch() as pressed`.
 
-    A block within a block shares its handler: to set one costs as much as a fiftieth of a run.
+    A block within a block shares its handler, because setting one costs a fiftieth of a run.
     """
 
     __slots__ = ("_already", "_own", "_presses")
@@ -40,11 +41,11 @@ class interrupts:  # noqa: N801  (a block, as in contextlib, whose generators wo
         self._own = False
         if here and _outer is not None:
             self._presses = _outer
-            if before is not _outer:  # the client of an earlier run has set its own
+            if before is not _outer:  # the client of an earlier run has set another one
                 signal.signal(signal.SIGINT, _outer)
         else:
             self._presses = _Presses()
-            if before is signal.default_int_handler:  # else Ctrl-C is not ours to handle here
+            if before is signal.default_int_handler:  # another handler stays in charge of Ctrl-C
                 self._own, _outer = True, self._presses
                 signal.signal(signal.SIGINT, _outer)
         self._already = self._presses.count
@@ -57,13 +58,13 @@ class interrupts:  # noqa: N801  (a block, as in contextlib, whose generators wo
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def pressed(self) -> bool:
-        """Whether the user has pressed it since the block began."""
+        """Whether the user has pressed Ctrl-C since the block began."""
         return self._presses.count > self._already
 
 
 @contextlib.contextmanager
 def terminations() -> Iterator[None]:
-    """Take SIGTERM, with which CI systems and schedulers end a job, for a Ctrl-C: what was found is still reported."""
+    """Treat SIGTERM as Ctrl-C while the block runs. CI systems end jobs so. The findings are still reported."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -80,11 +81,11 @@ def terminations() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class prints:  # noqa: N801  (as above)
+class silenced:  # noqa: N801  (as above)
     """Swallows what the client prints, so that the terminal and a report on stdout stay usable.
 
     Args:
-        quiet: Whether to.
+        quiet: Swallow it. Else the block does nothing.
     """
 
     __slots__ = ("_before", "_quiet")
@@ -102,10 +103,11 @@ class prints:  # noqa: N801  (as above)
             sys.stdout, sys.stderr = self._before
 
 
-class collection_paused:  # noqa: N801  (as above)
-    """No collection during the run: its garbage stays young, so that one quick collection at its end finds it all.
+class gc_paused:  # noqa: N801  (as above)
+    """No garbage collection while the block runs.
 
-    Which run reports a forgotten exception would otherwise depend on the runs before it.
+    The garbage of a run stays young, so one quick collection at its end finds all of it. A task that failed reports its
+    exception when it is collected. Without this block it might do so in a later run.
     """
 
     __slots__ = ("_was_enabled",)
@@ -123,10 +125,13 @@ _frozen_by_others = False
 
 
 @contextlib.contextmanager
-def elders_spared() -> Iterator[None]:
-    """Whatever is alive already is not looked at by the collector: modules and schemas are no garbage of the runs."""
+def frozen_gc() -> Iterator[None]:
+    """The garbage collector ignores what is alive already, as modules and schemas are no garbage of the runs.
+
+    The block does nothing if another part of the process has frozen objects: its end would thaw those too.
+    """
     global _frozen_by_others
-    # They would not like to see theirs thawed. Asked until the first yes: each question takes a look at every object.
+    # The answer is kept once it is yes, because the count looks at every object.
     _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
     if _frozen_by_others:
         yield

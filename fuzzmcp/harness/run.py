@@ -1,4 +1,4 @@
-"""Drives one case against one client in virtual time, and writes down what happened. It judges nothing."""
+"""Drives one case against one client in virtual time, and records what happened. It judges nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from fuzzmcp.core.limits import Limits
 from fuzzmcp.core.trace import PROBE, Blocking, Outcome, Run
 from fuzzmcp.harness.backing_server import BackingServer
 from fuzzmcp.harness.clock import Deadlock, LoopStalled
-from fuzzmcp.harness.guards import collection_paused, interrupts, prints
-from fuzzmcp.harness.observe.leaks import Leftovers
+from fuzzmcp.harness.guards import gc_paused, sigint_watch, silenced
+from fuzzmcp.harness.observe.leaks import Leaks
 from fuzzmcp.harness.observe.logs import collected_logs
+from fuzzmcp.harness.observe.stack_frames import calls_the_client
 from fuzzmcp.harness.observe.stacks import CALL
 from fuzzmcp.harness.own_faults import HarnessError as HarnessError
 from fuzzmcp.harness.own_faults import harness_error
@@ -41,19 +42,20 @@ def drive(
     """Run one case.
 
     Args:
-        case: What to drive.
-        target: The client or agent.
-        limits: Where the run is cut short.
+        limits: At which the run is cut short.
         backing: A real server behind the fake.
-        below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.Below`; one with nothing wrong when None.
+        below: The HTTP backend of the run, as `fuzzmcp.upstream.in_run.below_of` makes it for each run of a target.
         quiet: Swallow what the client prints.
 
     Raises:
         HarnessError: fuzzmcp itself failed: never the client's fault.
+        TypeError: The target asks for an HTTP backend, and `below` is None.
         KeyboardInterrupt: The user pressed Ctrl-C (one that the client raises is its outcome).
     """
+    if target.backend is not None and below is None:
+        raise TypeError(f"{target.name} takes an HTTP backend as '{target.backend}': hand one in as below")
     session = _Session(case, target, limits or Limits(), backing, below)
-    with interrupts() as pressed, prints(quiet), collection_paused():
+    with sigint_watch() as pressed, silenced(quiet), gc_paused():
         try:
             return session.run()  # no local name: a traceback that the client keeps may keep this frame
         except Exception as error:  # what the client raises is its outcome
@@ -66,11 +68,11 @@ def drive(
 
 
 class _Session:
-    """The moving parts of one run. Everything in here ends with it."""
+    """The moving parts of one run. All of them end with it."""
 
     def __init__(self, case: Case, target: Target, limits: Limits, backing: BackingServer | None, below: Any) -> None:
         self.case, self.target, self.limits, self.below = case, target, limits, below
-        self.left = Leftovers()
+        self.leaks = Leaks()
         self.stage = stage = Stage(
             case,
             backing=backing,
@@ -80,7 +82,7 @@ class _Session:
             listeners=Listeners(
                 on_idle=self.on_idle,
                 on_task=self.task_started,
-                on_exception=self.left.raised,
+                on_exception=self.leaks.exception_unretrieved,
                 on_budget=lambda: stage.clock.on_loop(self.budget_spent),
                 on_cancel=self.caller_cancels,
             ),
@@ -111,7 +113,7 @@ class _Session:
                 self.clock.run(self.main)
             except Deadlock:
                 self.idle = True
-                self.left.note("shutdown", "the session never closed: nothing was left that could happen")
+                self.leaks.note("shutdown", "the session never closed: nothing was left that could happen")
             except (SystemExit, KeyboardInterrupt, LoopStalled) as error:
                 self.stopped = self.stopped or f"{type(error).__name__} escaped from a task of the client"
                 self.connect_error = self.connect_error or error
@@ -122,7 +124,7 @@ class _Session:
             outcomes=tuple(self.outcomes.get(n) or self.unfinished(n) for n in calls if n in self.started),
             probe=self.outcomes.get(PROBE),
             logs=tuple(logs),
-            leaks=tuple(self.left.leaks),
+            leaks=tuple(self.leaks.found),
             blocked=tuple(Blocking(b.at, b.seconds, b.where) for b in self.clock.blocked),
             ended=self.clock.now() if self.ended is None else self.ended,
             idle=self.idle,
@@ -133,17 +135,17 @@ class _Session:
         )
 
     def forget_client(self) -> None:
-        """Let go of the client's frames and tasks, so that exceptions that nobody retrieved are reported now.
+        """Let go of the client's frames and tasks, so that unretrieved exceptions are reported now.
 
-        A failed task that hangs in a reference cycle reports only when it is collected. A collection costs as much as
-        a tenth of a run, so it has to have a reason.
+        A failed task in a reference cycle reports only when it is collected. A collection costs up to a tenth of a run,
+        so it happens only if a task has failed.
         """
         self.stacks.clear()
-        if self.left.forget_tasks():
+        if self.leaks.forget_tasks():
             gc.collect(0)
 
     def dissolve(self) -> None:
-        """Untie what knows each other, so that a run frees its memory at once and leaves the collector little to do."""
+        """Break the reference cycles of the run: its memory is freed at once, without the garbage collector."""
         self.stage.dissolve()
         vars(self).clear()
 
@@ -162,14 +164,14 @@ class _Session:
         done = self.start(_SESSION, self.session)
         await done.wait()
         self.ended = self.clock.now()
-        if self.left.running(self.tasks.owns) or self.clock.threads_left():
+        if self.leaks.running_tasks(self.tasks.owns) or self.clock.threads_left():
             await anyio.sleep(_SETTLING)
         self.phase = "closed"
-        self.left.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
+        self.leaks.look(self.tasks.owns, self.clock.threads_left(), self.wire.streams)
         self.tasks.cancel_all()
 
     def start(self, key: Any, function: Callable[[], Awaitable[None]]) -> Settled:
-        """Run `function` as a task of its own; the event is set when it ends, or when it is abandoned."""
+        """Run a function as a task. The event that is returned is set when the task ends, or is abandoned."""
         done = self.stage.waits.event()
         self.finished[key] = done
 
@@ -192,6 +194,7 @@ class _Session:
                 self.connect_error = error
                 self.connect_traceback = "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
+    @calls_the_client
     async def connect_and_call(self) -> None:
         self.limit_session(2 * self.limits.deadline, "connecting")
         async with self.stage.backing_opened():
@@ -219,15 +222,10 @@ class _Session:
         self.limit_session(self.limits.shutdown, "closing")
 
     def client(self) -> Any:
-        """The client or agent, begun with its server, and with the backend that it asks for."""
+        """Call the client or agent with its server, and with the HTTP backend that it asks for."""
         backend = self.target.backend
-        if backend is None:
-            return self.target.function(self.stage.server)
-        if self.below is not None:
-            return self.target.function(self.stage.server, **{backend: self.below.upstream})
-        from fuzzmcp.upstream.in_run import beside
-
-        return self.target.function(self.stage.server, **{backend: beside(self.target.function)})
+        given = {} if backend is None else {backend: self.below.upstream}
+        return self.target.function(self.stage.server, **given)
 
     async def run_agent(self) -> None:
         self.connected = True
@@ -240,7 +238,7 @@ class _Session:
         self.over()
 
     async def workload(self, call_tool: Callable[..., Any]) -> None:
-        """Start every call at its time, or once the one before has settled, and wait for all."""
+        """Start each call at its time, or else when the calls before it have settled. Wait for all of them."""
         begin = self.clock.now()
         waiting: list[Settled] = []
         for number, call in enumerate(self.case.calls):
@@ -258,7 +256,7 @@ class _Session:
         self.fake.finish()
 
     async def probe(self, call_tool: Callable[..., Any]) -> None:
-        """One call more: a session must bear what the script did to it. A plain run has nothing to bear."""
+        """Make one more call: the session must still work after the script's faults. Without faults there is none."""
         if not self.fake.steps or self.wire.closed_by_server or self.stopped:
             return
         self.phase = "probing"
@@ -272,8 +270,9 @@ class _Session:
             return first
         return Call(tools[0].name, tools[0].sample_arguments)
 
+    @calls_the_client
     async def call(self, number: int, call: Call | None, call_tool: Callable[..., Any]) -> None:
-        """One call from start to end, with its outcome."""
+        """Make one call, and keep its outcome."""
         CALL.set(number)
         self.stacks.call_started()
         began = self.started[number] = self.clock.now()
@@ -295,7 +294,7 @@ class _Session:
             return Outcome(number, "unfinished", began, now)
         if error is None:
             return Outcome(number, "returned", began, now, value=value)
-        over = self.phase == "closed"  # the session has ended, and so we have ended the calls that were still waiting
+        over = self.phase == "closed"  # the session has ended, and its end has cancelled the calls that still waited
         if (over or number in self.cancelled) and self.backend.is_cancellation(error):
             return Outcome(number, "cancelled", began, now)
         places = [
@@ -307,7 +306,7 @@ class _Session:
     # -- what can end it -------------------------------------------------------------------------------------------
 
     def give_up(self, key: Any) -> None:
-        """Cancel a task that takes too long, and go on without it if it does not end soon."""
+        """Cancel a task that takes too long. If it does not end soon, the run goes on without it."""
         done = self.finished.get(key)
         if key in self.given_up or (done is not None and done.is_set()):
             return
@@ -319,13 +318,13 @@ class _Session:
     def limit_session(self, seconds: float, phase: str) -> None:
         def too_long() -> None:
             if self.phase == phase and _SESSION not in self.given_up and not self.finished[_SESSION].is_set():
-                self.left.note("shutdown", f"{phase} took longer than {seconds:g} s")
+                self.leaks.note("shutdown", f"{phase} took longer than {seconds:g} s")
                 self.give_up(_SESSION)
 
         self.clock.call_at(self.clock.now() + seconds, too_long, guard=True)
 
     def on_idle(self) -> None:
-        """Nothing is ready and no timer is set: someone waits for ever. Cancel the calls, then the session."""
+        """Nothing is ready and no timer is set, so a task waits for ever. Cancel the calls, then the session."""
         self.idle = True
         pending = [n for n in self.started if n not in self.outcomes and n not in self.given_up]
         if pending:
@@ -333,7 +332,7 @@ class _Session:
                 self.give_up(number)
         elif _SESSION not in self.given_up and self.phase != "closed":
             if self.phase in ("connecting", "closing"):
-                self.left.note("shutdown", f"{self.phase} waits for ever: nothing was left that could wake it")
+                self.leaks.note("shutdown", f"{self.phase} waits for ever: nothing was left that could wake it")
             self.give_up(_SESSION)
 
     def budget_spent(self) -> None:
@@ -357,11 +356,11 @@ class _Session:
 
     def task_started(self, task: Any) -> None:
         if self.phase != "closed":
-            self.left.started(task)
+            self.leaks.task_started(task)
 
 
 def _bare(error: BaseException | None, depth: int = 0) -> BaseException | None:
-    """The exception without tracebacks, so that no frame of the run stays alive."""
+    """The exception without its tracebacks, which would keep frames of the run alive."""
     if error is None or depth > 20:
         return error
     error.__traceback__ = None

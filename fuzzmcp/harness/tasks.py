@@ -1,4 +1,4 @@
-"""What differs between the loops of a run: how one waits, and tasks that end as a caller would cancel them."""
+"""The harness's own tasks: one interface for asyncio and trio. A key names a task, to cancel it as a caller would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import anyio.lowlevel
 
 
 class Settled(Protocol):
-    """The event of either loop: set when a task has ended."""
+    """An event of either loop."""
 
     def is_set(self) -> bool: ...
 
@@ -23,7 +23,12 @@ class Settled(Protocol):
 
 
 class Waits(NamedTuple):
-    """How to wait on a loop: an event, and a turn. anyio's would look the loop up each time."""
+    """How to wait on one loop.
+
+    Attributes:
+        event: Makes an event.
+        checkpoint: Lets the other tasks have a turn.
+    """
 
     event: Callable[[], Settled]
     checkpoint: Callable[[], Awaitable[None]]
@@ -94,7 +99,7 @@ BACKEND_TABLE: dict[str, Backend] = {"asyncio": AsyncioBackend(), "trio": TrioBa
 
 
 class AsyncioTasks:
-    """Tasks that can be cancelled as callers do it, with `Task.cancel`."""
+    """Tasks of asyncio, cancelled by `Task.cancel`."""
 
     def __init__(self) -> None:
         self._tasks: dict[Any, asyncio.Task[None]] = {}
@@ -115,7 +120,7 @@ class AsyncioTasks:
 
 
 class TrioTasks:
-    """Tasks in one nursery, each with a cancel scope of its own."""
+    """Tasks of one trio nursery, each cancelled by a scope of its own."""
 
     def __init__(self, nursery: Any, scope: Callable[[], Any]) -> None:
         self._nursery, self._new_scope = nursery, scope

@@ -90,7 +90,7 @@ def _name_of(saved: SavedCase) -> str:
     """The script, as far as it fits into the name of a test."""
     from fuzzmcp.report.escape import one_line
 
-    return one_line(str(saved.case.script) or "ok", 80).replace("::", ":")
+    return one_line(str(saved.case.script), 80).replace("::", ":")
 
 
 class CaseItem(pytest.Item):
@@ -119,7 +119,7 @@ class CaseItem(pytest.Item):
 
     def _text(self, result: Replayed) -> str:
         """What a reader needs to understand the failure and to see it again."""
-        from fuzzmcp.report.model import violated
+        from fuzzmcp.report.build import violated
         from fuzzmcp.report.terminal.console import show_finding
         from fuzzmcp.report.terminal.style import console_for
 

@@ -13,15 +13,17 @@ from fuzzmcp.core.case import Case, CaseError
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import ScriptError
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
-from fuzzmcp.core.script import Script, ScriptError
+from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_of
+from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_and_server
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
+from fuzzmcp.upstream.in_run import below_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
@@ -95,7 +97,8 @@ class ScriptedServer:
             TargetError: It is neither.
         """
         __tracebackhide__ = True
-        happened = drive(self.case, target_of(client), self._contract(client, contract).limits, backing=self.backing)
+        target, limits = target_of(client), self._contract(client, contract).limits
+        happened = drive(self.case, target, limits, backing=self.backing, below=below_of(target))
         self.runs.append(happened)
         return happened
 
@@ -200,6 +203,4 @@ def _tools(tools: Any, config: Config) -> tuple[Any, BackingServer | None]:
     if tools is None or isinstance(tools, str):
         found, backing, _ = tools_of(tools)
         return found, backing
-    if isinstance(tools, (list, tuple, dict)) or hasattr(tools, "__fspath__"):
-        return catalogue.load(tools), None
-    return catalogue_of(tools), BackingServer(tools)
+    return catalogue_and_server(tools)

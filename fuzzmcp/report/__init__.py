@@ -1,1 +1,1 @@
-"""What a search found, as data (`model`) and for people (`console`, `live`, `vocabulary`)."""
+"""What a search found: `build` makes the data (`model`), and each row of `formats` writes it for people or programs."""

@@ -1,4 +1,4 @@
-"""Lines of code in a report: which one a finding is about, and how a file is named for a code host."""
+"""Places in the client's code: the lines that a finding is about, and their names for a code host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SITE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?: (?P<function>.*))?", re.
 
 
 @dataclass(frozen=True)
-class Place:
+class CodePlace:
     """A line of code; `line` is 0 where only the file is known."""
 
     path: str
@@ -23,37 +23,37 @@ class Place:
     def uri(self) -> str:
         """The file as a relative URI reference.
 
-        >>> Place("my agents/a:b.py").uri
+        >>> CodePlace("my agents/a:b.py").uri
         'my%20agents/a%3Ab.py'
         """
         return quote(self.path.replace("\\", "/").encode("utf-8", "replace"), safe="/")
 
 
-def place_of(site: str | None) -> Place | None:
+def code_place_of(site: str | None) -> CodePlace | None:
     """The place that `Moment.site` names.
 
-    >>> place_of("examples/naive_agent.py:48 ask")
-    Place(path='examples/naive_agent.py', line=48, function='ask')
-    >>> place_of("somewhere")
+    >>> code_place_of("examples/naive_agent.py:48 ask")
+    CodePlace(path='examples/naive_agent.py', line=48, function='ask')
+    >>> code_place_of("somewhere")
     """
     found = _SITE.fullmatch(site or "")
-    return Place(found["path"], int(found["line"]), found["function"] or "") if found else None
+    return CodePlace(found["path"], int(found["line"]), found["function"] or "") if found else None
 
 
-def sender(finding: SavedFinding) -> Place | None:
-    """The line that sent the request by which the check was violated: the last evidence, else the last request."""
-    sent = [moment for moment in finding.requests if place_of(moment.site) is not None]
-    telling = [moment for moment in sent if moment.evidence] or sent
-    return place_of(telling[-1].site) if telling else None
+def line_of_request(finding: SavedFinding) -> CodePlace | None:
+    """The line that sent the violating request: the last request among the evidence, else the last request of all."""
+    sent = [moment for moment in finding.requests if code_place_of(moment.site) is not None]
+    shown = [moment for moment in sent if moment.evidence] or sent
+    return code_place_of(shown[-1].site) if shown else None
 
 
-def looper(finding: SavedFinding) -> Place | None:
-    """The line that came back to send that request again, if one did."""
-    loops = [place_of(m.loop) for m in finding.requests if m.evidence and m.loop is not None]
+def line_of_loop(finding: SavedFinding) -> CodePlace | None:
+    """The line that came back to send that request again; None if no line did."""
+    loops = [code_place_of(m.loop) for m in finding.requests if m.evidence and m.loop is not None]
     return loops[-1] if loops else None
 
 
-def home(subject: Subject) -> Place:
-    """The file of the client itself, as far as its name tells: `agents/crm.py:connect` and `agents.crm:connect`."""
+def client_file(subject: Subject) -> CodePlace:
+    """The file of the client, by its name: `agents/crm.py` for `agents/crm.py:connect` and `agents.crm:connect`."""
     file = subject.client.rpartition(":")[0] or subject.client
-    return Place(file if file.endswith(".py") else file.replace(".", "/") + ".py")
+    return CodePlace(file if file.endswith(".py") else file.replace(".", "/") + ".py")

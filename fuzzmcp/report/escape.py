@@ -1,4 +1,4 @@
-"""Text for a terminal: what clients and servers wrote made harmless, numbers and durations for people."""
+"""Text for people: escapes in the texts of clients and servers, and the spelling of numbers, durations and files."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def ordinal(number: int) -> str:
 
 
 def path_of(file: str) -> str:
-    """A source file as the report names it: relative when it lies below the current folder, else its name alone.
+    """A source file as the report names it: relative below the current folder, else the name alone.
 
-    The same file is named the same way on every machine.
+    So the same file has the same name on every machine.
     """
     here = os.path.realpath(os.getcwd()) + os.sep
     real = os.path.realpath(file)
@@ -82,7 +82,7 @@ def path_of(file: str) -> str:
 
 
 def own_frames_cut(text: str) -> str:
-    """The text of a traceback without the frames of fuzzmcp and of the import system: what is left is the client's."""
+    """The text of a traceback without the frames of fuzzmcp and of the import system; the client's frames stay."""
     return "\n".join(_lines_without_own_frames(text.rstrip().splitlines()))
 
 

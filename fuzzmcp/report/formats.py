@@ -1,38 +1,58 @@
-"""The kinds of report that can be written, all from one `Report`."""
+"""The table of the formats in which a report can be written. A new format is one row here and one module beside it."""
 
 from __future__ import annotations
 
+import pkgutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fuzzmcp.report.model import Report
 
-KINDS = ("json", "junit", "sarif", "markdown", "html")
 
+@dataclass(frozen=True)
+class Format:
+    """A format of reports.
 
-def written(report: Report, kind: str) -> str:
-    """The report as text of one kind; the same report gives the same text. What is heavy is imported here.
-
-    Args:
-        report: What to write.
-        kind: One of `KINDS`.
+    Attributes:
+        name: What `--report NAME=FILE` calls it.
+        about: What it is for, in one sentence for `--help`.
+        writer: The pure function that makes text of a report, as `module:name`. It is imported when it is needed,
+            because rich and jinja2 take long to import.
+        converts: `fuzzmcp report` has an option to write a saved report in this format.
     """
-    match kind:
-        case "json":
-            return report.dumps()
-        case "junit":
-            from fuzzmcp.report.junit import junit
 
-            return junit(report)
-        case "sarif":
-            from fuzzmcp.report.sarif import sarif
+    name: str
+    about: str
+    writer: str
+    converts: bool = True
 
-            return sarif(report)
-        case "markdown":
-            from fuzzmcp.report.markdown import markdown
+    @property
+    def option(self) -> str:
+        """The option of `fuzzmcp report`.
 
-            return markdown(report)
-        case _:
-            from fuzzmcp.report.html import page
+        >>> FORMATS["junit"].option
+        '--junit'
+        """
+        return f"--{self.name}"
 
-            return page(report)
+    def written(self, report: Report) -> str:
+        """The report in this format; the same report gives the same text."""
+        return str(pkgutil.resolve_name(self.writer)(report))
+
+
+_ROWS = (
+    Format(
+        "json",
+        "The whole report, for `fuzzmcp report` and for programs.",
+        "fuzzmcp.report.model:Report.dumps",
+        converts=False,
+    ),
+    Format("junit", "JUnit XML: a test case for each check and each finding.", "fuzzmcp.report.junit:junit"),
+    Format("sarif", "SARIF 2.1.0: the findings at their lines of code.", "fuzzmcp.report.sarif:sarif"),
+    Format("markdown", "A summary in GitHub's Markdown.", "fuzzmcp.report.markdown:markdown"),
+    Format("html", "One self-contained page.", "fuzzmcp.report.html:page"),
+)
+
+FORMATS = {row.name: row for row in _ROWS}
+"""Every format by its name."""

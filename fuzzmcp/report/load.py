@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-from fuzzmcp.report.escape import one_line
-from fuzzmcp.report.model import VERSION, Report, SavedFinding, Subject
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.core.validation import Node, Source, dotted
+from fuzzmcp.report.model import VERSION, Moment, Report, SavedFinding, Subject
 
-T = TypeVar("T")
 _COUNTS = ("held", "violated", "not_exercised")
-_NOTHING: Any = object()
 _SECONDS_MAX = 10**15
+_DEEPEST = 200
 
 
 class ReportError(ValueError):
@@ -79,26 +75,27 @@ def from_json(data: Any, file: str = "report") -> Report:
     Raises:
         ReportError: The data is no report.
     """
-    top = _Node(data, "$", file)
-    version = top["version"].whole(1)
-    if version > VERSION:
-        top["version"].fail(f"at most {VERSION}", ": a newer fuzzmcp wrote this")
+    source = Source(
+        lambda way, message: ReportError(file, dotted(way, "$"), message), "an object", "an array", "text", '"'
+    )
+    top = Node(data, source)
+    top["version"].version(VERSION)
     return Report(
         subject=Subject(
             client=top["client"].text(),
-            role="agent" if top["role"].one_of("client", "agent") == "agent" else "client",
+            role="agent" if top["role"].one_of("role", ("client", "agent")) == "agent" else "client",
             mcp=top["mcp"].text(),
             catalogue=top["catalogue"].text(),
         ),
         seed=top["seed"].whole(),
         runs=top["runs"].whole(),
-        seconds=top["seconds"].number(),
-        virtual_seconds=top["virtual_seconds"].number(),
+        seconds=_seconds(top["seconds"]),
+        virtual_seconds=_seconds(top["virtual_seconds"]),
         protocol=top["protocol"].text(),
         transport=top["transport"].text(),
         backend=top["backend"].text(),
-        tool_count=top.optional("tool_count", _Node.whole, 0),
-        contract=top["contract"].mapping(),
+        tool_count=top.optional("tool_count", Node.whole, 0),
+        contract=_object(top["contract"]),
         findings=tuple(_finding(node) for node in top["findings"].items()),
         checks={name: {word: node[word].whole() for word in _COUNTS} for name, node in top["checks"].members()},
         faults={
@@ -109,126 +106,64 @@ def from_json(data: Any, file: str = "report") -> Report:
             for name, node in top["faults"].members()
         },
         undelivered={reason: node.whole() for reason, node in top["undelivered"].members()},
-        moments=tuple(node.number() for node in top["moments"].items()),
+        moments=tuple(_seconds(node) for node in top["moments"].items()),
         interrupted=top["interrupted"].flag(),
-        phase=top.optional("phase", _Node.text, ""),
-        exposed={name: node.whole() for name, node in top.optional("exposed", _Node.members, ())},
-        stale=top.optional("stale", _Node.texts, ()),
-        tools=tuple(node.mapping() for node in top.optional("tools", _Node.items, ())),
-        fuzzmcp=top.optional("fuzzmcp", _Node.text, ""),
+        phase=top.optional("phase", Node.text, ""),
+        exposed={name: node.whole() for name, node in top.optional("exposed", Node.members, ())},
+        stale=top.optional("stale", Node.texts, ()),
+        tools=tuple(_object(node) for node in top.optional("tools", Node.items, ())),
+        fuzzmcp=top.optional("fuzzmcp", Node.text, ""),
     )
 
 
-def _finding(node: _Node) -> SavedFinding:
+def _finding(node: Node) -> SavedFinding:
     return SavedFinding(
         check=node["check"].text(),
         faults=node["faults"].text(),
         calls=node["calls"].texts(),
         message=node["message"].text(),
         requests=tuple(_moment(moment) for moment in node["requests"].items()),
-        case=node["case"].mapping(),
-        replay=node["replay"].command(),
+        case=_object(node["case"]),
+        replay=_command(node["replay"]),
         fingerprint=node["fingerprint"].text(),
-        minimal=node["minimal"].or_none(_Node.flag),
-        deterministic=node["deterministic"].or_none(_Node.flag),
-        known=node.optional("known", _Node.flag, False),
-        saved=node.optional("saved", _Node.text, None),
+        minimal=node["minimal"].or_none(Node.flag),
+        deterministic=node["deterministic"].or_none(Node.flag),
+        known=node.optional("known", Node.flag, False),
+        saved=node.optional("saved", Node.text, None),
     )
 
 
-def _moment(node: _Node) -> Moment:
-    direction = node["direction"].one_of("->", "<-", "")
+def _moment(node: Node) -> Moment:
+    direction = node["direction"].one_of("direction", ("->", "<-", ""))
     return Moment(
-        at=node["at"].number(),
+        at=_seconds(node["at"]),
         direction="->" if direction == "->" else "<-" if direction == "<-" else "",
-        kind=node.optional("kind", _Node.text, ""),
+        kind=node.optional("kind", Node.text, ""),
         method=node["method"].text(),
-        id=node["id"].anything(),
+        id=node["id"].anything(_DEEPEST),
         call=node["call"].or_none(lambda call: call.whole(-1)),
-        label=node.optional("label", _Node.text, ""),
+        label=node.optional("label", Node.text, ""),
         text=node["text"].text(),
-        site=node["site"].or_none(_Node.text),
-        loop=node.optional("loop", _Node.text, None),
-        fault=node.optional("fault", _Node.text, None),
-        nth=node.optional("nth", _Node.whole, None),
-        evidence=node.optional("evidence", _Node.flag, False),
-        after=node.optional("after", _Node.flag, False),
+        site=node["site"].or_none(Node.text),
+        loop=node.optional("loop", Node.text, None),
+        fault=node.optional("fault", Node.text, None),
+        nth=node.optional("nth", Node.whole, None),
+        evidence=node.optional("evidence", Node.flag, False),
+        after=node.optional("after", Node.flag, False),
     )
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A value of the JSON that knows where it stands, and what was expected there."""
+def _seconds(node: Node) -> float:
+    return node.number("a number of seconds", 0, _SECONDS_MAX)
 
-    value: Any
-    path: str
-    file: str
 
-    def fail(self, expected: str, more: str = "") -> NoReturn:
-        found = "nothing" if self.value is _NOTHING else one_line(json.dumps(self.value), 60)
-        raise ReportError(self.file, one_line(self.path), f"expected {expected}, found {found}{more}")
+def _object(node: Node) -> dict[str, Any]:
+    node.anything(_DEEPEST)
+    return node.table()
 
-    def __getitem__(self, key: str) -> _Node:
-        return _Node(self.mapping().get(key, _NOTHING), f"{self.path}.{key}", self.file)
 
-    def optional(self, key: str, read: Callable[[_Node], T], default: Any) -> Any:
-        """What `read` makes of a member, or `default` where there is none."""
-        node = self[key]
-        return default if node.value is _NOTHING else read(node)
-
-    def or_none(self, read: Callable[[_Node], T]) -> T | None:
-        return None if self.value is None else read(self)
-
-    def mapping(self) -> dict[str, Any]:
-        if not isinstance(self.value, dict):
-            self.fail("an object")
-        return self.value
-
-    def members(self) -> Iterator[tuple[str, _Node]]:
-        for key in self.mapping():
-            yield key, self[key]
-
-    def items(self) -> tuple[_Node, ...]:
-        if not isinstance(self.value, (list, tuple)):
-            self.fail("an array")
-        return tuple(_Node(value, f"{self.path}[{i}]", self.file) for i, value in enumerate(self.value))
-
-    def anything(self) -> Any:
-        if self.value is _NOTHING:
-            self.fail("a value")
-        return self.value
-
-    def text(self) -> str:
-        if not isinstance(self.value, str):
-            self.fail("text")
-        return self.value
-
-    def texts(self) -> tuple[str, ...]:
-        return tuple(node.text() for node in self.items())
-
-    def one_of(self, *words: str) -> str:
-        if self.value not in words:
-            self.fail(" or ".join(map(repr, words)))
-        return str(self.value)
-
-    def flag(self) -> bool:
-        if not isinstance(self.value, bool):
-            self.fail("true or false")
-        return self.value
-
-    def whole(self, least: int = 0) -> int:
-        if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < least:
-            self.fail(f"a whole number from {least}")
-        return self.value
-
-    def number(self) -> float:
-        value = self.value
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= _SECONDS_MAX:
-            self.fail("a number of seconds")
-        return value
-
-    def command(self) -> tuple[str, ...]:
-        try:
-            return tuple(shlex.split(self.text()))
-        except ValueError as error:
-            self.fail(f"a command ({error})")
+def _command(node: Node) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(node.text()))
+    except ValueError as error:
+        node.wrong(f"a command ({error})")

@@ -1,4 +1,4 @@
-"""A summary in GitHub's Markdown, for `$GITHUB_STEP_SUMMARY`: what was found, how to repeat it, and the checks."""
+"""A summary in GitHub's Markdown, for `$GITHUB_STEP_SUMMARY`: the findings with their commands, and the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPECIAL = re.compile(r"[\\`*{}\[\]<>#|~&@!$]|(?<![^\W_])_|_(?![^\W_])|(?<=www)\
 
 
 def markdown(report: Report) -> str:
-    """The report as a short summary: headline, table of findings, and folded below it the table of checks."""
+    """The report as a short summary: headline, table of findings, and a folded table of checks."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -39,7 +39,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _rows(report: Report) -> list[tuple[str, ...]]:
-    """A row for each finding, as long as there is room."""
+    """A row for each finding, until the room is used up."""
     rows: list[tuple[str, ...]] = []
     room = _ROOM
     for finding in report.findings:
@@ -82,7 +82,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0
 
 
 def plain(text: str, limit: int = _CELL) -> str:
-    """Text that is neither Markdown nor HTML, whatever it says.
+    """Text with every character escaped that Markdown or HTML would take for markup.
 
     >>> plain("get_order said *no* | <b>")
     'get_order said &#42;no&#42; &#124; &#60;b&#62;'
@@ -93,7 +93,7 @@ def plain(text: str, limit: int = _CELL) -> str:
 
 
 def code(text: str, limit: int = _CELL) -> str:
-    """Text set as code; an element instead of backticks, because those would not survive in a table.
+    """Text set as code. It is an element, because backticks would not survive in a table.
 
     >>> code("429(none)*2")
     '<code>429(none)&#42;2</code>'

@@ -1,42 +1,33 @@
-"""The saved report: frozen data, and the same JSON for the same seed but for the seconds."""
+"""The saved report: frozen data. The same seed gives the same JSON, except for the seconds."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fuzzmcp.checks import CHECKS, Violation
-from fuzzmcp.core.case import Case, default_calls
-from fuzzmcp.core.catalogue.tools import crm
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.package import version
-from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
-from fuzzmcp.core.redact import redacted_case, redacted_text
-from fuzzmcp.core.trace import Run
-from fuzzmcp.report.escape import one_line
-from fuzzmcp.report.timeline import Moment, timeline
-from fuzzmcp.search.findings import Finding
-from fuzzmcp.search.result import Result
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
 
+Direction = Literal["->", "<-", ""]
+"""The way of a message between client and server."""
+
 
 @dataclass(frozen=True)
 class Subject:
-    """What was tested, and how.
+    """The client that was tested, and the settings of the test.
 
     Args:
         client: The client as it was named on the command line.
-        role: `client` or `agent`.
         mcp: Version of the SDK.
-        catalogue: What to call the catalogue in the header.
-        options: Options that `fuzzmcp replay` needs beside client and script, as the case does not tell them: names
-            and values in turn.
-        calls_configured: The configuration names calls, so that a replay has to spell even the plainest.
+        catalogue: The name of the catalogue in the header.
+        options: Names and values in turn: the options of `fuzzmcp replay` that the case does not tell, such as those of
+            the contract.
+        calls_configured: The configuration names calls, so a replay has to name even the default call.
     """
 
     client: str
@@ -48,12 +39,56 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class SavedFinding:
-    """A violated check with everything that a reader needs to understand and repeat it.
+class Moment:
+    """One thing that happened at virtual second `at`.
 
-    `minimal` and `deterministic` are None for a single replay, where nobody tried. `replay` is the command that shows
-    the violation again, one word an element. `known` says that the finding belongs to the baseline; `saved` is the
-    relative path of the case file that keeps it.
+    Attributes:
+        direction: `->` from client to server, `<-` from server to client, empty for an event that is on no wire.
+        kind: The kind of event, as in `fuzzmcp.core.trace`. Two kinds are no events: `silence` is a request that meets
+            `hang` or `block`, and `omitted` stands for moments that are left out of a long timeline.
+        method: The JSON-RPC method that is sent or answered.
+        id: The JSON-RPC id, if there is one.
+        call: Number of the call (-1 is the probe); None for an act of the client itself.
+        label: The kind of answer: `ok`, `isError`, `error -32603`, or the fault as the script names it.
+        text: The call, the content of the answer, the outcome.
+        site: The line of the client's code that sent it, as `path:line function`.
+        loop: The line that came back to send it again.
+        fault: The part of the script that caused it.
+        nth: For `tools/call`, 2 for the second request of its call. For `omitted`, the number of moments left out.
+        evidence: The check points at the moment.
+        after: The script was over before the moment: it belongs to the probe call or to the end of the session.
+    """
+
+    at: float
+    direction: Direction = ""
+    kind: str = ""
+    method: str = ""
+    id: Any = None
+    call: int | None = None
+    label: str = ""
+    text: str = ""
+    site: str | None = None
+    loop: str | None = None
+    fault: str | None = None
+    nth: int | None = None
+    evidence: bool = False
+    after: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The moment as the report saves it: always the first seven keys, and the others if they say something."""
+        always = ("at", "direction", "method", "id", "call", "site", "text")
+        more = ("kind", "label", "loop", "fault", "nth", "evidence", "after")
+        saved = {name: getattr(self, name) for name in always}
+        return saved | {name: value for name in more if (value := getattr(self, name)) not in (None, "", False)}
+
+
+@dataclass(frozen=True)
+class SavedFinding:
+    """A violated check, with everything that a reader needs to understand and repeat it.
+
+    `minimal` and `deterministic` are None for a single replay, which tries neither. `replay` is the command that shows
+    the violation again, one word an element. `known` says that the finding belongs to the baseline. `saved` is the
+    relative path of the case file that keeps the finding.
     """
 
     check: str
@@ -80,7 +115,7 @@ class SavedFinding:
         return shlex.join(self.replay)
 
     def as_json(self) -> dict[str, Any]:
-        """The finding as the report saves it; `known` and `saved` only where they say something."""
+        """The finding as the report saves it; `known` and `saved` are left out if they say nothing."""
         return {
             "check": self.check,
             "faults": self.faults,
@@ -99,11 +134,11 @@ class SavedFinding:
 
 @dataclass(frozen=True)
 class Report:
-    """One search as a reader sees it; `as_json` is what `--report json=FILE` writes.
+    """One search as a reader sees it. `--report json=FILE` writes its `as_json`.
 
-    `exposed` says for each violated check after how many runs that was first seen.
-    `stale` names the saved cases that no longer fail. `fuzzmcp` is the version that made the report. `tools` are those
-    of the cases that say `"tools_of": "report"`: there are such only where every case had repeated a large catalogue.
+    `exposed` gives for each violated check the number of runs until the first violation. `stale` names the saved cases
+    that no longer fail. `fuzzmcp` is the version that made the report. `tools` is the catalogue of all cases that say
+    `"tools_of": "report"`: a large catalogue is kept once if every case would repeat it.
     """
 
     subject: Subject
@@ -162,20 +197,9 @@ class Report:
         """The report as JSON text, one moment a line; in ASCII, so that any pipe can carry it."""
         return "".join(_pretty(self.as_json())) + "\n"
 
-    @classmethod
-    def from_json(cls, data: Any) -> Report:
-        """The report that `as_json` described; `fuzzmcp.report.load` says what is wrong with what is none.
-
-        Raises:
-            ReportError: The data is no report, or one of a newer version.
-        """
-        from fuzzmcp.report.load import from_json
-
-        return from_json(data)
-
 
 def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
-    """Indented JSON, in pieces. Timelines are most of a report: indented as well, they would be twice as long."""
+    """Indented JSON, in pieces. A moment is one line, because indented timelines would double a report."""
     inner = margin + "  "
     if isinstance(value, dict) and value:
         for place, (name, member) in enumerate(value.items()):
@@ -189,164 +213,3 @@ def _pretty(value: Any, margin: str = "\n", key: str = "") -> Iterator[str]:
         yield margin + "]"
     else:
         yield json.dumps(value)
-
-
-def report_of(
-    subject: Subject,
-    seed: int,
-    result: Result,
-    contract: Contract,
-    base: Case,
-    *,
-    files: Mapping[str, str] | None = None,
-    known: Sequence[SavedFinding] = (),
-    stale: Sequence[str] = (),
-) -> Report:
-    """Freeze what a search brought home, at a size that can be kept.
-
-    Args:
-        subject: What was tested.
-        seed: The seed of the search.
-        result: What it found.
-        contract: What the client promises.
-        base: The case that the search started from.
-        files: The case file of each finding that is saved, by the finding's name.
-        known: Saved findings that failed again: they come before the new ones.
-        stale: Names of saved cases that fail no more.
-    """
-    from fuzzmcp.report.size_limit import fitted
-
-    checks, faults = result.tally.as_json()
-    report = Report(
-        subject=subject,
-        seed=seed,
-        runs=result.runs,
-        seconds=round(result.seconds, 3),  # once: the saved report shows what was shown at first
-        virtual_seconds=round(result.tally.virtual_seconds, 3),
-        protocol=base.protocol,
-        transport=result.transport or base.transport,
-        backend=base.backend,
-        tool_count=len(base.tools),
-        contract=contract_json(contract),
-        findings=(*known, *(saved(subject, finding, (files or {}).get(finding.name)) for finding in result.findings)),
-        checks={name: checks[name] for name in CHECKS if name in checks},
-        faults=faults,
-        undelivered={_told(reason): count for reason, count in sorted(result.tally.undelivered.items())},
-        moments=result.moments,
-        interrupted=result.interrupted,
-        phase=result.phase,
-        exposed={name: result.exposed[name].runs for name in CHECKS if name in result.exposed},
-        stale=tuple(stale),
-    )
-    return fitted(report)
-
-
-def saved(subject: Subject, finding: Finding, file: str | None = None, *, known: bool = False) -> SavedFinding:
-    """A finding of a search as data.
-
-    Args:
-        subject: What was tested.
-        finding: The finding.
-        file: The case file that keeps it.
-        known: It belongs to the baseline.
-    """
-    found = _saved(
-        subject,
-        finding.check,
-        finding.run,
-        finding.violation,
-        fingerprint=finding.fingerprint,
-        minimal=finding.minimal,
-        deterministic=finding.deterministic,
-        known=known,
-        saved=file,
-    )
-    if file is None:
-        return found
-    return replace(found, replay=("fuzzmcp", "replay", subject.client, file, *_beside_a_file(subject.options)))
-
-
-def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
-    """The options of a replay without those that a case file tells itself."""
-    pairs = zip(options[::2], options[1::2], strict=True)
-    return (
-        word
-        for name, value in pairs
-        if name not in ("--protocol", "--transport", "--backend")
-        for word in (name, value)
-    )
-
-
-def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
-    """The violations of one replayed run as data."""
-    return tuple(_saved(subject, check, run, violation) for check, violation in violations.items())
-
-
-def _saved(subject: Subject, check: str, run: Run, violation: Violation, **more: Any) -> SavedFinding:
-    case = redacted_case(run.case)
-    return SavedFinding(
-        check=check,
-        faults=str(case.script),
-        calls=() if subject.role == "agent" else tuple(map(str, case.calls)),
-        message=_told(violation.message, 300),
-        requests=timeline(run, violation.evidence),
-        case=case_json(case, subject.role),
-        replay=replay_of(subject, case),
-        **more,
-    )
-
-
-def _told(text: str, limit: int = 200) -> str:
-    """What is said in one line, without secrets."""
-    return one_line(redacted_text(text), limit)
-
-
-def case_json(case: Case, role: str = "client") -> dict[str, Any]:
-    """Everything that is needed to repeat a case; what has its default, or is never used, is left out.
-
-    >>> from fuzzmcp.api import case_of
-    >>> case_json(case_of("hang"))["calls"]
-    [{'tool': 'get_order', 'arguments': {'order_id': 'A1'}}]
-    """
-    data: dict[str, Any] = {
-        "faults": str(case.script),
-        "protocol": case.protocol,
-        "transport": case.transport,
-        "backend": case.backend,
-    }
-    if role == "client":
-        data["calls"] = [
-            {"tool": call.tool, "arguments": dict(call.arguments)} | ({} if call.at is None else {"at": call.at})
-            for call in case.calls
-        ]
-    if case.schedule:
-        data["schedule"] = case.schedule
-    if case.outputs:
-        data["outputs"] = dict(sorted(case.outputs.items()))
-    if case.tools != crm():
-        data["tools"] = [dict(tool.definition) for tool in case.tools]
-    return data
-
-
-def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
-    """The words of the command that drives this case again: only options that differ from their defaults."""
-    words = ["fuzzmcp", "replay", subject.client, str(case.script)]
-    if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
-        words += [word for call in case.calls for word in ("--call", str(call))]
-    if case.protocol != DEFAULT_VERSION:
-        words += ["--protocol", case.protocol]
-    if case.transport != DEFAULT_TRANSPORT:
-        words += ["--transport", case.transport]
-    if case.backend != DEFAULT_BACKEND:
-        words += ["--backend", case.backend]
-    if case.schedule:
-        words += ["--schedule", str(case.schedule)]
-    return (*words, *subject.options)
-
-
-def contract_json(contract: Contract) -> dict[str, Any]:
-    """A contract as data: exception types by their names."""
-    data = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(contract).items()}
-    accepts: Sequence[Any] | None = contract.accepts
-    data["accepts"] = None if accepts is None else sorted(a if isinstance(a, str) else a.__name__ for a in accepts)
-    return data

@@ -1,4 +1,4 @@
-"""What every kind of report says of a search, in the same words: headline, facts, hints, what a check is about."""
+"""The sentences that all formats of a report share: headline, facts, hints, and the explanation of a check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class About:
 
 
 def about(check: str) -> About:
-    """What is known of a check; a report of another version may name one that this version does not have.
+    """The explanation of a check. A report of another version may name a check that this version does not have.
 
     >>> about("spend_cap").advice
     'stop at the first such answer and tell the user.'
@@ -29,11 +29,13 @@ def about(check: str) -> About:
     if check in CHECKS:
         row = CHECKS[check]
         return About(row.demands, row.why, row.advice)
-    return About("", "this version of fuzzmcp does not know the check.", "read the report with the one that made it.")
+    return About(
+        "", "this version of fuzzmcp does not know the check.", "read the report with the version that made it."
+    )
 
 
 def qualities(finding: SavedFinding) -> tuple[str, ...]:
-    """What is to be said of a finding beside its sentence: known, minimal, deterministic."""
+    """The qualities of a finding, in words: known, minimal, deterministic."""
     said: tuple[tuple[bool | None, str, str], ...] = (
         (finding.known or None, "known", ""),
         (finding.minimal, "minimal", "not yet minimal"),
@@ -66,19 +68,19 @@ def facts(report: Report) -> tuple[str, ...]:
 
 
 def setting(report: Report) -> tuple[str, ...]:
-    """Who was tested, and how."""
+    """The SDK, the catalogue, the protocol and the seed of the search."""
     over = f"{report.protocol} over {report.transport}"
     return tuple(map(harmless, (f"mcp {report.subject.mcp}", catalogue(report), over, f"seed {report.seed}")))
 
 
 def catalogue(report: Report) -> str:
-    """What the tools are called, and how many there are if the report says so."""
+    """The name of the catalogue, with the number of its tools if the report tells it."""
     name = report.subject.catalogue
     return f"{name} ({counted(report.tool_count, 'tool')})" if report.tool_count else name
 
 
 def hints(report: Report) -> Iterator[tuple[str, str]]:
-    """Labels and sentences for what a reader should know beside the findings."""
+    """Labels and sentences that a reader should know beside the findings."""
     if report.stale:
         yield "stale", f"no longer failing: {', '.join(report.stale)}. fuzzmcp prune removes what is fixed."
     if report.interrupted:
@@ -104,7 +106,7 @@ def reactions(row: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def status(counts: Mapping[str, int]) -> str:
-    """What a check came to over a whole search.
+    """The result of a check over a whole search.
 
     >>> status({"held": 3, "violated": 1, "not_exercised": 0})
     'violated'

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.report.code_places import Place, home, looper, sender
+from fuzzmcp.report.code_places import CodePlace, client_file, line_of_loop, line_of_request
 from fuzzmcp.report.escape import harmless
 from fuzzmcp.report.model import Report, SavedFinding
 from fuzzmcp.report.phrases import about
+from fuzzmcp.search.findings import short
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"
@@ -18,8 +19,8 @@ _ROOT = "%SRCROOT%"
 def sarif(report: Report) -> str:
     """The report as a SARIF log in ASCII.
 
-    A result stands at the line of code that sent the request; where none is known, in the file of the client, because
-    code hosts refuse a log in which one result has no place.
+    A result stands at the line of code that sent the request. If that line is unknown, it stands in the file of the
+    client, because code hosts refuse a log in which one result has no place.
     """
     rules = list(dict.fromkeys((*CHECKS, *(finding.check for finding in report.findings))))
     driver: dict[str, Any] = {
@@ -67,7 +68,7 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": "note" if finding.known else "error",
         "message": _message("\n".join(harmless(line) for line in lines if line)),
-        "locations": [_location(sender(finding) or home(report.subject))],
+        "locations": [_location(line_of_request(finding) or client_file(report.subject))],
         "properties": {
             "faults": finding.faults,
             "calls": list(finding.calls),
@@ -76,16 +77,18 @@ def _result(report: Report, finding: SavedFinding, rule: int) -> dict[str, Any]:
             "replay": finding.command,
         },
     }
-    again = looper(finding)
+    again = line_of_loop(finding)
     if again is not None:
         message = _message("The code that came back to send the request again.")
         result["relatedLocations"] = [{"id": 1, **_location(again), "message": message}]
     if finding.fingerprint:
-        result["partialFingerprints"] = {"finding/v1": harmless(finding.name)}
+        # The short name is what older versions said: a code scanning that has the finding still knows it.
+        names = {"finding/v1": short(finding.name), "finding/v2": finding.name}
+        result["partialFingerprints"] = {key: harmless(name) for key, name in names.items()}
     return result
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _location(place: CodePlace) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": place.uri, "uriBaseId": _ROOT}}
     if place.line:
         physical["region"] = {"startLine": place.line}
@@ -100,5 +103,5 @@ def _message(text: str) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    """Text that means only itself: braces are doubled as the standard demands, and nothing can become a link."""
+    """Text without markup: braces are doubled, as the standard demands, and nothing can become a link."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")

@@ -1,78 +1,30 @@
-"""The timeline of a run as data: one `Moment` for each thing that happened, with the words that a reader needs."""
+"""The timeline of a run as data: one `Moment` for each event, with the words that a reader needs."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Collection, Iterator, Sequence
 
 from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.redact import redacted_text
-from fuzzmcp.core.script import Action
+from fuzzmcp.core.script import OK, Action
 from fuzzmcp.core.trace import PROBE, Answer, Event, Outcome, Run, Site
 from fuzzmcp.report.escape import harmless, one_line, path_of
+from fuzzmcp.report.model import Direction, Moment
 
 KEPT = 400
-"""Moments that a saved timeline has at most: a page loop runs for thousands."""
-_SILENT = {"hang": "no answer, ever", "block": "from here on the server handles nothing for a while"}
-
-Direction = Literal["->", "<-", ""]
-
-
-@dataclass(frozen=True)
-class Moment:
-    """One thing that happened at virtual second `at`.
-
-    Attributes:
-        direction: `->` from client to server, `<-` from server to client, empty for what is on no wire.
-        kind: The kind of event, as in `fuzzmcp.core.trace`; `silence` for a request that meets `hang` or `block`,
-            `omitted` for moments left out of a long timeline.
-        method: The JSON-RPC method that was sent, or that is answered.
-        id: The JSON-RPC id, where there is one.
-        call: Number of the call (-1 the probe), None for what the client does by itself.
-        label: What kind of answer it is: `ok`, `isError`, `error -32603`, or the fault as the script names it.
-        text: The call, the content of the answer, the outcome.
-        site: The line of the client's code that sent it, as `path:line function`.
-        loop: The line that came back to send it again.
-        fault: The part of the script that caused it.
-        nth: For `tools/call`: the how-manieth request of its call. For `omitted`: how many are left out.
-        evidence: The check points at it.
-        after: The script was over: the probe call, or the end of the session.
-    """
-
-    at: float
-    direction: Direction = ""
-    kind: str = ""
-    method: str = ""
-    id: Any = None
-    call: int | None = None
-    label: str = ""
-    text: str = ""
-    site: str | None = None
-    loop: str | None = None
-    fault: str | None = None
-    nth: int | None = None
-    evidence: bool = False
-    after: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The moment as the report saves it: the first seven keys always, the others where they say something."""
-        always = ("at", "direction", "method", "id", "call", "site", "text")
-        more = ("kind", "label", "loop", "fault", "nth", "evidence", "after")
-        saved = {name: getattr(self, name) for name in always}
-        return saved | {name: value for name in more if (value := getattr(self, name)) not in (None, "", False)}
+"""Moments of a saved timeline at most. A page loop has thousands."""
 
 
 def timeline(run: Run, evidence: Sequence[Event] = (), limit: int | None = KEPT) -> tuple[Moment, ...]:
     """The moments of a run, in order.
 
     Args:
-        run: What happened.
+        run: The run to tell.
         evidence: Events of the run that a violation points at.
-        limit: How many moments to keep about, evidence aside; None for all.
+        limit: Moments to keep beside the evidence; None for all.
     """
     moments = tuple(_Narrator(run, evidence).moments())
     return moments if limit is None else folded(moments, limit // 2, limit // 2)
@@ -86,16 +38,22 @@ def folded(moments: Sequence[Moment], first: int, last: int) -> tuple[Moment, ..
     """
     if len(moments) <= first + last + 1:
         return tuple(moments)
-    kept: list[Moment] = []
+    ends = {*range(first), *range(len(moments) - last, len(moments))}
+    return thinned(moments, ends | {place for place, moment in enumerate(moments) if moment.evidence})
+
+
+def thinned(moments: Sequence[Moment], kept: Collection[int]) -> tuple[Moment, ...]:
+    """The moments at the places `kept`; an `omitted` moment stands for each gap, and counts what is left out there."""
+    found: list[Moment] = []
     for place, moment in enumerate(moments):
-        if place < first or place >= len(moments) - last or moment.evidence:
-            kept.append(moment)
+        if place in kept:
+            found.append(moment)
             continue
         count = moment.nth or 1 if moment.kind == "omitted" else 1
-        if kept and kept[-1].kind == "omitted":
-            count += kept.pop().nth or 0
-        kept.append(Moment(moment.at, kind="omitted", text=f"{count:,} more", nth=count))
-    return tuple(kept)
+        if found and found[-1].kind == "omitted":
+            count += found.pop().nth or 1
+        found.append(Moment(moment.at, kind="omitted", text=f"{count:,} more", nth=count))
+    return tuple(found)
 
 
 class _Narrator:
@@ -118,8 +76,7 @@ class _Narrator:
 
     def _silence(self, request: Event) -> Iterator[Moment]:
         for serial, action in self.run.played:
-            if serial == request.request and action.name in _SILENT:
-                text = _SILENT[action.name]
+            if serial == request.request and (text := action.fault.silence):
                 yield Moment(
                     _at(request), "", "silence", request.method, call=request.call, label=str(action), text=text
                 )
@@ -173,7 +130,7 @@ class _Narrator:
                 )
             case "settle":
                 outcome = self.outcomes.get(event.call if event.call is not None else 0)
-                return "", "", self._call(event), ending(outcome) if outcome else ""
+                return "", "", self._call(event), outcome_text(outcome) if outcome else ""
             case _:
                 return "", "", "the script is over", ""
 
@@ -203,7 +160,7 @@ def _site(site: Site | None) -> str | None:
 
 
 def _parameters(event: Event) -> str:
-    """What a request or notification says beside its method: the call, the cursor, the id that is cancelled."""
+    """The parameters of a request or notification that matter: the call, the cursor, the id that is cancelled."""
     params = (event.frame or {}).get("params")
     if not isinstance(params, dict):
         return ""
@@ -229,7 +186,7 @@ def _kind(answer: Answer, action: Action | None) -> str:
         return "isError"
     if answer.kind == "protocol_error":
         return f"error {answer.code}"
-    return str(action) if action else "ok"
+    return str(action or OK)
 
 
 def _content(answer: Answer) -> str:
@@ -238,12 +195,12 @@ def _content(answer: Answer) -> str:
     return answer.text
 
 
-def ending(outcome: Outcome) -> str:
-    """How a call ended, in a few words, secrets masked."""
-    return redacted_text(_ending(outcome))
+def outcome_text(outcome: Outcome) -> str:
+    """The outcome of a call in a few words, with secrets masked."""
+    return redacted_text(_outcome_text(outcome))
 
 
-def _ending(outcome: Outcome) -> str:
+def _outcome_text(outcome: Outcome) -> str:
     if outcome.status == "raised":
         error = outcome.exceptions[0] if outcome.exceptions else outcome.error
         return f"raised {type(error).__name__}: {error}".removesuffix(": ")

@@ -16,10 +16,11 @@ from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.search import Budget, Search
-from fuzzmcp.search.corpus import FAILS, FIXED, Replayed, SavedCase, case_files, read, replayed, save
-from fuzzmcp.search.findings import Finding
+from fuzzmcp.search.corpus import FAILS, FIXED, CaseFileError, Replayed, SavedCase, case_files, read, replayed, save
+from fuzzmcp.search.findings import Finding, kinds_of, numbered, short
 from fuzzmcp.search.readiness import plain, prove
 from fuzzmcp.search.result import Progress, Result
+from fuzzmcp.upstream.in_run import below_of
 
 CANARY_RUNS = 300
 
@@ -158,12 +159,40 @@ def saved_case(finding: Finding, role: str = "client") -> SavedCase:
 
 
 def keep(folder: Path, finding: Finding, role: str = "client") -> Path:
-    """Save a finding, unless there is a file of its name, and return the file.
+    """Save a finding, unless there is a file of it, and return the file.
 
     Raises:
         OSError: It cannot be written.
     """
-    return save(folder, finding.name, saved_case(finding, role))[0]
+    saved = saved_case(finding, role)
+    return save(folder, name_in(folder, finding.name, saved), saved)[0]
+
+
+def name_in(folder: Path, name: str, saved: SavedCase) -> str:
+    """The name under which a folder has a finding, or else is to have it.
+
+    That is the finding's own. A file of the four digits of older versions is the same finding if it has the same check
+    and the same fault kinds. A file of the same digits with others is another one, and stays as it is.
+
+    Args:
+        folder: The folder of saved cases; it may be missing.
+        name: The finding's name.
+        saved: The finding as a case to save.
+    """
+    old = short(name)
+    if old != name and (folder / f"{old}.toml").exists() and _is_of(folder / f"{old}.toml", saved):
+        return old
+    paths = ((each, folder / f"{each}.toml") for each in numbered(name))
+    return next(each for each, path in paths if not path.exists() or _is_of(path, saved))
+
+
+def _is_of(path: Path, saved: SavedCase) -> bool:
+    """Whether a case file is of this finding; of what cannot be read nobody can say that it is not."""
+    try:
+        found = read(path)
+    except CaseFileError:
+        return True
+    return found.check == saved.check and kinds_of(found.case) == kinds_of(saved.case)
 
 
 def _corpus(plan: Plan) -> tuple[SavedCase, ...]:
@@ -182,7 +211,8 @@ def _places(place: Path | None) -> Sequence[Path]:
 
 
 def _driven(plan: Plan, case: Case) -> Any:
-    return drive(case, plan.target, plan.contract.limits, backing=plan.backing, quiet=plan.quiet)
+    target, limits = plan.target, plan.contract.limits
+    return drive(case, target, limits, backing=plan.backing, below=below_of(target), quiet=plan.quiet)
 
 
 def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:

@@ -19,10 +19,10 @@ from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action, Script, Step
 from fuzzmcp.core.trace import Run
-from fuzzmcp.harness.guards import elders_spared, interrupts
+from fuzzmcp.harness.guards import frozen_gc, sigint_watch
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target
-from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, sentence_of, shape_of
+from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
 from fuzzmcp.search.hypothesis_constants import none_of_this_process
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.pending import Pending
@@ -30,6 +30,7 @@ from fuzzmcp.search.readiness import moments, prove
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
+from fuzzmcp.upstream.in_run import below_of
 
 _BATCH = 200
 _NOTHING: dict[str, Violation] = {}
@@ -107,7 +108,7 @@ class Search:
         self._began = time.perf_counter()
         result = self.result
         try:
-            with interrupts() as self._pressed, elders_spared():
+            with sigint_watch() as self._pressed, frozen_gc():
                 with contextlib.suppress(StopSearch):
                     self._preflight()
                     for phase in self._phases:
@@ -211,7 +212,7 @@ class Search:
         test = seed(batch_seed)(_SETTINGS(given(case=strategy)(property_holds)))
         try:
             with warnings.catch_warnings(), none_of_this_process():
-                # Old versions look for the owner of their own random among objects that `elders_spared` hides.
+                # Old versions look for the owner of their own random among objects that `frozen_gc` hides.
                 warnings.filterwarnings("ignore", "It looks like `register_random`", HypothesisWarning)
                 test()
         except KeyboardInterrupt:
@@ -327,7 +328,10 @@ class Search:
             return
         self._aside.setdefault(check, []).append(case)
         finding = self._finding(check, case, minimal)
-        if finding is not None and all(f.name != finding.name for f in self.result.findings):
+        if finding is not None and all(f.bug != finding.bug for f in self.result.findings):
+            taken = {f.name for f in self.result.findings}
+            free = next(free for free in numbered(finding.fingerprint) if f"{check}-{free}" not in taken)
+            finding = replace(finding, fingerprint=free)
             self.result.findings.append(finding)
             self._on_finding(finding)
             self._report()
@@ -371,7 +375,8 @@ class Search:
         return self._replay(case)
 
     def _replay(self, case: Case) -> Run:
-        return drive(case, self.target, self.contract.limits, backing=self._backing, quiet=self._quiet)
+        below, quiet = below_of(self.target), self._quiet
+        return drive(case, self.target, self.contract.limits, backing=self._backing, below=below, quiet=quiet)
 
     # -- budget ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,6 @@ from fuzzmcp.checks import HELD, NOT_EXERCISED, Violation
 from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.faults import ANSWERS
 from fuzzmcp.core.script import OK
 from fuzzmcp.core.trace import Event, Outcome, Run
 
@@ -29,7 +29,8 @@ class Finding:
         run: What happened.
         minimal: The last pass ran to its end: nothing smaller violates the check. None where nobody tried.
         deterministic: Three replays in fresh sessions agreed to the byte.
-        fingerprint: Four hexadecimal digits that name check, fault kinds and exception type.
+        fingerprint: Eight hexadecimal digits that name check, fault kinds and exception type; `-2` behind them where
+            another finding of the search has the same digits.
     """
 
     check: str
@@ -45,6 +46,11 @@ class Finding:
         """`check-fingerprint`, as in file names."""
         return f"{self.check}-{self.fingerprint}"
 
+    @property
+    def bug(self) -> str:
+        """What is the same for two findings of one bug: check, fault kinds, exception type."""
+        return _bug(self.check, self.case, self.run, self.violation)
+
 
 Kinds = tuple[str, ...]
 
@@ -59,7 +65,7 @@ def kinds_of(case: Case) -> Kinds:
     found = set()
     for step in case.script.steps:
         prefix = "" if step.method == "call" else f"{step.method}:"
-        found |= {prefix + ("late" if a.at == "cancel" and a.name == "ok" else a.name) for a in step.actions if a != OK}
+        found |= {prefix + a.kind for a in step.actions if a != OK}
     return tuple(sorted(found))
 
 
@@ -77,11 +83,35 @@ def sentence_of(case: Case, violation: Violation) -> str:
 
 
 def fingerprint_of(check: str, case: Case, run: Run, violation: Violation) -> str:
-    """Four hexadecimal digits that stay the same for the same bug: check, fault kinds, exception type."""
+    """Eight hexadecimal digits that stay the same for the same bug: check, fault kinds, exception type."""
+    return hashlib.sha256(_bug(check, case, run, violation).encode()).hexdigest()[:8]
+
+
+def _bug(check: str, case: Case, run: Run, violation: Violation) -> str:
     outcome = next((o for o in (*run.outcomes, run.probe) if o is not None and o.call == violation.call), None)
     error = type(outcome.error).__name__ if outcome is not None and outcome.error is not None else ""
-    text = "|".join((check, *kinds_of(case), error))
-    return hashlib.sha256(text.encode()).hexdigest()[:4]
+    return "|".join((check, *kinds_of(case), error))
+
+
+def short(name: str) -> str:
+    """The name that older versions gave to the same finding: four digits.
+
+    >>> short("spend_cap-c8ce1f0a"), short("spend_cap-c8ce")
+    ('spend_cap-c8ce', 'spend_cap-c8ce')
+    """
+    return _LONG.sub(r"\1", name)
+
+
+_LONG = re.compile(r"(?<=-)([0-9a-f]{4})[0-9a-f]{4}(-\d+)?$")
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Names for what would have the same name, endless.
+
+    >>> list(itertools.islice(numbered("c8ce1f0a"), 3))
+    ['c8ce1f0a', 'c8ce1f0a-2', 'c8ce1f0a-3']
+    """
+    return itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
 
 
 def shape_of(run: Run) -> tuple[Any, ...]:
@@ -110,7 +140,7 @@ class Tally:
             self.checks.setdefault(name, Counter())[word] += 1
         for serial, action in run.played:
             self.injected[action.name] += 1
-            if action.name in ANSWERS or action.name == "cancel":
+            if action.fault.role == "answer" or "caller" in action.fault.ways:
                 self.reactions.setdefault(action.name, Counter())[reaction(run, serial, contract)] += 1
         self.unreached += len(run.unreached)
         for reason in run.undelivered:

@@ -13,7 +13,7 @@ from typing import Any
 from fuzzmcp.core.case import Call, Case, default_calls
 from fuzzmcp.core.catalogue.tools import evolved
 from fuzzmcp.core.drift import candidates, canonical_drift
-from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RPC_CODES, why_inapplicable
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, RANK, RANK_OF_LATE, RPC_CODES, why_inapplicable
 from fuzzmcp.core.script import FOREVER, OK, Action, Script, Step, action
 
 _TIMES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 31.0, 60.0, 61.0, 120.0, 600.0)
@@ -84,7 +84,7 @@ def _order(a: Action) -> tuple[Any, ...]:
 def _rank(a: Action) -> float:
     """Place in the vocabulary; an answer that comes late counts as less simple than none at all."""
     late = a.at is not None and a.name in ANSWERS
-    return RANK["hang"] + 0.5 + RANK[a.name] / 1000 if late else RANK[a.name]
+    return RANK_OF_LATE + 0.5 + RANK[a.name] / 1000 if late else RANK[a.name]
 
 
 def _call_weight(case: Case, call: Call) -> tuple[int, int, int]:
@@ -150,7 +150,7 @@ def _soon(extra: Action) -> Action:
 
 def _other_tools(case: Case, faulty: tuple[Step, ...]) -> Iterator[Case]:
     """An earlier tool in place of the only one, with each of its own drifts in place of the only drift."""
-    if len({call.tool for call in case.calls}) > 1 or [step.answer.name for step in faulty].count("drift") != 1:
+    if len({call.tool for call in case.calls}) > 1 or sum(_drifts(step) for step in faulty) != 1:
         return
     for tool in case.tools:
         if tool.name == case.calls[0].tool:
@@ -158,16 +158,19 @@ def _other_tools(case: Case, faulty: tuple[Step, ...]) -> Iterator[Case]:
         calls = tuple(Call(tool.name, tool.sample_arguments, call.at) for call in case.calls)
         for edit in candidates(tool.sample_output, tool.formats) if tool.sample_output is not None else ():
             steps = tuple(
-                replace(step, answer=replace(step.answer, value=(edit,))) if step.answer.name == "drift" else step
+                replace(step, answer=replace(step.answer, value=(edit,))) if _drifts(step) else step
                 for step in case.script.steps
             )
             yield with_script(replace(case, calls=calls), Script(steps))
 
 
+def _drifts(step: Step) -> bool:
+    return step.answer.fault.value_kind == "drift"
+
+
 def with_script(case: Case, script: Script) -> Case:
     """The case with another script; the second catalogue comes and goes with `list_changed`."""
-    changes = any(a.name == "list_changed" for step in script.steps for a in step.actions)
-    changed = (case.changed or evolved(case.tools)) if changes else None
+    changed = (case.changed or evolved(case.tools)) if script.has("changes") else None
     return replace(case, script=script, changed=changed)
 
 
@@ -248,16 +251,12 @@ def _simpler_actions(a: Action, case: Case) -> Iterator[Action]:
         yield replace(a, at=float(round(a.at)))
     yield from _simpler_values(a, case)
     for name, fault in role.items():
-        if RANK[name] < _rank(a) and not (fault.takes and fault.takes.required):
-            at = None if name == "hang" else a.at
+        earlier = RANK[name] < _rank(a)
+        if earlier and not fault.required:
             yield action(name)
-            yield action(name, at=at)
-            if name == "odd":
-                yield from (action(name, odd) for odd in ODD_RESULTS)
-            elif name == "429":
-                yield action(name, None)
-    if _rank(a) >= RANK["rpc"]:
-        yield action("rpc", -32603)
+            yield action(name, at=None if fault.timing == "never" else a.at)
+        if earlier or (fault.required and name == a.name):
+            yield from (action(name, value) for value in fault.simpler)
 
 
 def _simpler_values(a: Action, case: Case) -> Iterator[Action]:

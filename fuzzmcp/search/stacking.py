@@ -11,15 +11,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fuzzmcp.core.script import Script, ScriptError, Step
+from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.search.mixes import RUNS, worst_mix
-from fuzzmcp.upstream.record import Exchange, Happened, operations
+from fuzzmcp.upstream.record import Exchange, HttpRun, operations
 
 TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")
 """What a client may well send again."""
-TRANSIENT_HTTP = tuple(name for name in TRANSIENT if not name.startswith("rpc"))
+TRANSIENT_HTTP = tuple(text for text in TRANSIENT if Script.parse(text).steps[0].answer.fault.http is not None)
 """The same over plain HTTP, which knows no JSON-RPC."""
 _HINTED = ("429", "429(5)")
 """Two rate limits that name different waits: who waits as told waits for both."""
@@ -162,7 +163,7 @@ def seen_below(run: Run, script: Script, exchanges: Sequence[Exchange]) -> Seen:
     return Seen(script, _costs_over_http(run, exchanges))
 
 
-def seen_alone(happened: Happened) -> Seen:
+def seen_alone(happened: HttpRun) -> Seen:
     """What a function of an `Upstream` cost."""
     (outcome,) = happened.outcomes
     costs = _of_one_call(happened.requests, outcome, happened.idle, happened.stopped, happened.blocked)

@@ -9,14 +9,12 @@ from itertools import product
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.drift import candidates
-from fuzzmcp.core.faults import ANSWERS, EXTRAS, ODD_RESULTS, why_inapplicable
+from fuzzmcp.core.fault_row import Fault
+from fuzzmcp.core.faults import ANSWERS, EXTRAS, why_inapplicable
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, era_of
 from fuzzmcp.core.script import OK, Action, Script, Step, action
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.strategies.moments import GAP
-
-_CODES = (-32603, -32602, -32601, -32600, -32000)
-_SLOW_EXTRAS = ("progress", "ping", "sampling", "elicit", "roots", "list_changed", "log", "server_cancel")
 
 
 def sweep(base: Case, moments: tuple[float, ...]) -> Iterator[Case]:
@@ -102,11 +100,11 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
     yield Step(replace(OK, at=3600.0))
     yield Step(replace(OK, at="cancel"))
     for extra in extras("call", base.protocol, base.transport):
-        if extra.name != "cancel":
+        if "caller" not in extra.fault.ways:
             yield Step(OK, (extra,))
-        if extra.name == "badutf8":
+        if "unreadable" in extra.fault.traits:
             yield Step(hang, (extra,))
-        if extra.name in _SLOW_EXTRAS:
+        if "timely" in extra.fault.ways:
             yield Step(Action("ok", at=10.0), (extra,))
             yield Step(OK, (replace(extra, at=1.0),))
     cancel = Action("cancel", at=2.0)
@@ -115,34 +113,33 @@ def _singles(base: Case, moments: tuple[float, ...]) -> Iterator[Step]:
     yield Step(Action("ok", at=2.0), (cancel,))
     yield Step(OK, (Action("cancel"),))
     yield Step(hang, (action("progress", 3600),))
-    for name in ("ping", "server_cancel") if era_of(base.protocol) == "handshake" else ():
-        yield Step(hang, (action(name),))
+    for beside in (action("ping"), action("server_cancel")):
+        if why_inapplicable(beside.name, "call", base.protocol, base.transport) is None:
+            yield Step(hang, (beside,))
 
 
 def answers(method: str, protocol: str, transport: str = DEFAULT_TRANSPORT) -> Iterator[Action]:
     """Every answer that fits a script method, simplest first, with the values worth trying."""
     for name, fault in ANSWERS.items():
-        if name == "ok" or why_inapplicable(name, method, protocol, transport):
+        if name == OK.name or why_inapplicable(name, method, protocol, transport):
             continue
-        if name == "rpc":
-            yield from (action("rpc", code) for code in _CODES)
-            continue
-        yield action(name)
-        if name == "odd":
-            yield from (action("odd", odd) for odd in ODD_RESULTS[1:])
-        elif name == "429":
-            yield from (action("429", value) for value in (None, 2.5, 60.0, 3600.0))
-        elif name == "error":
-            yield action("error", "")
+        yield from _worth_trying(fault)
         if fault.styled:
             yield action(name, style="json")
 
 
 def extras(method: str, protocol: str, transport: str = DEFAULT_TRANSPORT) -> Iterator[Action]:
     """Every extra that fits a script method, simplest first."""
-    for name in EXTRAS:
+    for name, fault in EXTRAS.items():
         if why_inapplicable(name, method, protocol, transport) is None:
-            yield action("block", 60.0) if name == "block" else action(name)
+            yield from _worth_trying(fault)
+
+
+def _worth_trying(fault: Fault) -> Iterator[Action]:
+    """The bare name, where there is one, and the values of its row."""
+    if not fault.required:
+        yield action(fault.name)
+    yield from (action(fault.name, value) for value in fault.swept)
 
 
 def _retried(base: Case, single: list[Step]) -> Iterator[Case]:
@@ -152,7 +149,7 @@ def _retried(base: Case, single: list[Step]) -> Iterator[Case]:
         if not step.extras:
             yield with_script(base, Script((Step(again), step)))
     for extra in extras("call", base.protocol, base.transport):
-        if extra.name != "cancel":
+        if "caller" not in extra.fault.ways:
             for count in (1, 2):
                 yield with_script(base, Script((Step(again, (extra,), count=count),)))
 

@@ -5,8 +5,8 @@ An `Upstream` plays a script to HTTP clients: `transport()` is a transport for `
 `virtual` does so for a block of synchronous code. Inside of a run of fuzzmcp, as of an agent whose tools call HTTP, the
 transports use the clock of that run.
 
-The modules import only downwards: `answers`, `record`, `sessions`, `waiting`, `server`, then `over_httpx` and
-`over_requests`, which import their library when they are used, then `beside` and `driving`.
+The modules import only downwards: `failures`, `answers`, `record`, `sessions`, `waiting`; `httpx_transport` and
+`requests_adapter`, which import their library when they are used; `server`, `in_run`, `sync_code`, `driving`.
 
 >>> try: import httpx2 as httpx
 ... except ImportError: import httpx
@@ -19,9 +19,12 @@ The modules import only downwards: `answers`, `record`, `sessions`, `waiting`, `
 """
 
 from fuzzmcp.upstream.driving import run
-from fuzzmcp.upstream.record import Exchange, Happened, HttpRequest
+from fuzzmcp.upstream.record import Exchange, HttpRequest, HttpRun
 from fuzzmcp.upstream.server import Upstream
 from fuzzmcp.upstream.sessions import BudgetSpent, NoVirtualTime
 from fuzzmcp.upstream.sync_code import virtual
+
+Happened = HttpRun
+"""The public name of what `run` returns."""
 
 __all__ = ["BudgetSpent", "Exchange", "Happened", "HttpRequest", "NoVirtualTime", "Upstream", "run", "virtual"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import email.utils
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from fuzzmcp.core.faults import BY_NAME
+from fuzzmcp.core.fault_row import Http
 from fuzzmcp.core.script import Action, Step
 from fuzzmcp.harness.clock import EPOCH
 
@@ -18,22 +19,17 @@ HINTS: tuple[Hints, ...] = ("seconds", "decimal", "date")
 
 _LAST_DATE = 253_402_300_799  # the end of the year 9999, past which no HTTP date can be written
 
-_ERRORS: dict[str, tuple[int, str, str]] = {
-    "error": (400, "invalid_request_error", ""),
-    "429": (429, "rate_limit_error", "too many requests: the rate limit of this account is exceeded"),
-    "429cap": (
-        429,
-        "rate_limit_error",
-        "the monthly spend cap of this account is reached; an administrator has to restore access",
-    ),
-    "504": (504, "timeout_error", "the request took too long to process"),
-    "529": (529, "overloaded_error", "the service is overloaded"),
-}
-_CARRIED = frozenset(_ERRORS) | {"ok", "truncated", "hang", "close", "block"}
+
+class Backend(Protocol):
+    """What a transport asks for an answer: an `Upstream`."""
+
+    def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Any: ...
+    async def answer(self, pending: Any, patience: float | None) -> HttpReply: ...
+    def answer_blocking(self, pending: Any, patience: float | None) -> HttpReply: ...
 
 
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     """One HTTP response.
 
     `body` is what is sent; a truncated one is shorter than its content-length says. `hint` is the retry-after as the
@@ -52,7 +48,7 @@ def why_undeliverable(action: Action) -> str | None:
     >>> why_undeliverable(Action("hang")), why_undeliverable(Action("dup"))
     (None, 'dup: plain HTTP cannot carry it')
     """
-    if action.name not in _CARRIED:
+    if action.fault.http is None:
         return f"{action}: plain HTTP cannot carry it"
     if action.at == "cancel":
         return f"{action}: a client of plain HTTP that gives up hears nothing more"
@@ -64,7 +60,7 @@ def why_unreachable(step: Step) -> str | None:
     return None if step.method == "call" else f"{step}: a plain HTTP API has no {step.method} requests"
 
 
-def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> Reply:
+def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> HttpReply:
     """The response for an answer that is sent at once.
 
     Args:
@@ -74,16 +70,16 @@ def build(action: Action, serial: int, now: float, ok: Any, hints: Hints) -> Rep
         ok: The body of a success: bytes as they are, anything else as JSON.
         hints: How to write a retry-after.
     """
-    if action.name not in _ERRORS:
+    http = action.fault.http or Http()
+    if not http.kind:
         body = ok if isinstance(ok, bytes) else _json(ok)
-        return _reply(200, serial, now, body, cut=action.name == "truncated")
-    status, kind, message = _ERRORS[action.name]
-    error = {"type": kind, "message": str(action.value) if action.name == "error" else message}
+        return _reply(http.status, serial, now, body, cut=http.cut)
+    error = {"type": http.kind, "message": http.message or str(action.value)}
     body = _json({"type": "error", "error": error, "request_id": _request_id(serial)})
-    if action.name != "429" or not isinstance(action.value, (int, float)):
-        return _reply(status, serial, now, body)
-    header, hint = retry_after(float(action.value), now, hints)
-    return _reply(status, serial, now, body, ("retry-after", header), hint=hint)
+    if action.hint is None:
+        return _reply(http.status, serial, now, body)
+    header, hint = retry_after(action.hint, now, hints)
+    return _reply(http.status, serial, now, body, ("retry-after", header), hint=hint)
 
 
 def retry_after(seconds: float, now: float, hints: Hints) -> tuple[str, float]:
@@ -119,7 +115,7 @@ def _reply(
     *more: tuple[str, str],
     hint: float | None = None,
     cut: bool = False,
-) -> Reply:
+) -> HttpReply:
     length = max(1, len(body)) if cut else len(body)
     date = email.utils.formatdate(min(math.floor(EPOCH + now), _LAST_DATE), usegmt=True)
     headers = (
@@ -129,7 +125,7 @@ def _reply(
         ("request-id", _request_id(serial)),
         *more,
     )
-    return Reply(status, headers, body[: len(body) // 2] if cut else body, hint)
+    return HttpReply(status, headers, body[: len(body) // 2] if cut else body, hint)
 
 
 def _request_id(serial: int) -> str:
@@ -138,6 +134,3 @@ def _request_id(serial: int) -> str:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-assert set(BY_NAME) >= _CARRIED

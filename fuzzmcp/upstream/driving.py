@@ -18,9 +18,9 @@ from fuzzmcp.harness.observe.stacks import CALL, Stacks
 from fuzzmcp.harness.stage import ObservedClock
 from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.answers import Hints
-from fuzzmcp.upstream.record import Happened
+from fuzzmcp.upstream.record import HttpRun
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, register
+from fuzzmcp.upstream.sessions import BudgetSpent, HttpSession, register, registration_now
 from fuzzmcp.upstream.sync_code import BUDGET, seeded, virtual
 
 _CUT_SHORT = (Deadlock, BudgetSpent, LoopStalled)
@@ -34,7 +34,7 @@ def run(
     hints: Hints = "seconds",
     backend: str = DEFAULT_BACKEND,
     budget: int = BUDGET,
-) -> Happened:
+) -> HttpRun:
     """Call a function with an upstream, in virtual time, and return what happened: it is the one call of this run.
 
     An async function runs on a loop of its own; a sync one as `virtual` runs a block. `random` starts from the same
@@ -65,7 +65,7 @@ def run(
         _run_async(function, upstream, ObservedClock(backend, upstream, own_files=own_files), end, budget)
     else:
         _run_sync(function, upstream, Stacks(own_files), end, budget)
-    return Happened(
+    return HttpRun(
         script=upstream.script,
         requests=upstream.requests[before:],
         outcomes=(end.outcome(),),
@@ -131,11 +131,11 @@ def _run_async(
     budget: int,
 ) -> None:
     clock, stacks = observed.clock, observed.stacks
-    session = Session(stacks, 0, budget)
+    session = HttpSession(stacks, 0, budget)
 
     async def main() -> None:
         observed.begin()
-        register(place_now().timeline, session)
+        register(registration_now().loop_run, session)
         CALL.set(0)
         stacks.call_started()
         try:

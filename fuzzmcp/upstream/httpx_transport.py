@@ -9,13 +9,13 @@ from types import ModuleType
 from typing import Any
 
 from fuzzmcp.core.spelling import meant
-from fuzzmcp.upstream.answers import Reply
-from fuzzmcp.upstream.server import Closed, Hopeless, TimedOut, Upstream
+from fuzzmcp.upstream.answers import Backend, HttpReply
+from fuzzmcp.upstream.failures import Closed, Hopeless, TimedOut
 
 LIBRARIES = ("httpx", "httpx2")
 
 
-def transport(upstream: Upstream, library: str | ModuleType) -> Any:
+def transport(upstream: Backend, library: str | ModuleType) -> Any:
     """The transport; see `Upstream.transport`."""
     name = library.__name__ if isinstance(library, ModuleType) else library
     if name not in LIBRARIES:
@@ -30,7 +30,7 @@ def _class_for(name: str) -> Any:
     class Body(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
         """What arrives of a body, and the library's own error where that is less than was promised."""
 
-        def __init__(self, reply: Reply, request: Any) -> None:
+        def __init__(self, reply: HttpReply, request: Any) -> None:
             self._reply, self._request = reply, request
 
         def __iter__(self) -> Iterator[bytes]:
@@ -50,7 +50,7 @@ def _class_for(name: str) -> Any:
                 raise library.RemoteProtocolError(message, request=self._request)
 
     class Transport(library.BaseTransport, library.AsyncBaseTransport):  # type: ignore[misc]
-        def __init__(self, upstream: Upstream) -> None:
+        def __init__(self, upstream: Backend) -> None:
             self._upstream = upstream
 
         def handle_request(self, request: Any) -> Any:
@@ -71,7 +71,7 @@ def _class_for(name: str) -> Any:
                 raise self._failure(end, request) from None
             return self._response(reply, request)
 
-        def _response(self, reply: Reply, request: Any) -> Any:
+        def _response(self, reply: HttpReply, request: Any) -> Any:
             return library.Response(reply.status, headers=list(reply.headers), stream=Body(reply, request))
 
         def _failure(self, end: Hopeless, request: Any) -> Exception:

@@ -8,9 +8,10 @@ from typing import Any
 
 from fuzzmcp.core.script import Script
 from fuzzmcp.harness.observe.stacks import Stacks
+from fuzzmcp.harness.target import Target
 from fuzzmcp.upstream.record import Exchange
 from fuzzmcp.upstream.server import Upstream
-from fuzzmcp.upstream.sessions import Session, place_now, register
+from fuzzmcp.upstream.sessions import HttpSession, register, registration_now
 
 
 class Below:
@@ -24,7 +25,7 @@ class Below:
 
     def __init__(self, script: Script | None, upstream: Upstream, call: int | None = None) -> None:
         self.upstream = upstream
-        self._session = Session(call=call, script=script, sure=False)
+        self._session = HttpSession(call=call, script=script, context_known=False)
 
     def join(self, stacks: Stacks, budget: int, on_spent: Callable[[], None]) -> None:
         """Belong to the run that is going on.
@@ -35,12 +36,17 @@ class Below:
             on_spent: Called on the loop's thread when it has sent more.
         """
         self._session.stacks, self._session.budget, self._session.on_spent = stacks, budget, on_spent
-        register(place_now().timeline, self._session)
+        register(registration_now().loop_run, self._session)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         """The HTTP requests of the run, of all upstreams, in order."""
         return tuple(exchange() for exchange in self._session.exchanges)
+
+
+def below_of(target: Target) -> Below | None:
+    """The backend for one run of a target that asks for one, with nothing wrong; None for a target that does not."""
+    return None if target.backend is None else Below(None, beside(target.function))
 
 
 def beside(function: Any) -> Upstream:

@@ -86,8 +86,8 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Happened:
-    """The record of one function driven against one upstream: the `Run` of the layer below.
+class HttpRun:
+    """The record of one function driven against one upstream over HTTP. Its public name is `Happened`.
 
     Attributes:
         script: What the upstream played.

@@ -10,13 +10,13 @@ from functools import cache
 from http.client import RemoteDisconnected
 from typing import Any
 
-from fuzzmcp.upstream.answers import Reply
-from fuzzmcp.upstream.server import Closed, TimedOut, Upstream
+from fuzzmcp.upstream.answers import Backend, HttpReply
+from fuzzmcp.upstream.failures import Closed, TimedOut
 
 _PORTS = {"http": 80, "https": 443}
 
 
-def adapter(upstream: Upstream, options: dict[str, Any]) -> Any:
+def adapter(upstream: Backend, options: dict[str, Any]) -> Any:
     """The adapter; see `Upstream.adapter`."""
     return _adapter_class()(upstream, options)
 
@@ -37,7 +37,7 @@ class Connection:
     proxy_is_verified = None
     has_connected_to_proxy = False
 
-    def __init__(self, upstream: Upstream, scheme: str, host: str, port: int | None, **_: Any) -> None:
+    def __init__(self, upstream: Backend, scheme: str, host: str, port: int | None, **_: Any) -> None:
         self._upstream, self._origin = (
             upstream,
             f"{scheme}://{host}" + (f":{port}" if port not in (None, _PORTS[scheme]) else ""),
@@ -94,7 +94,7 @@ class Connection:
             raise RemoteDisconnected("the server closed the connection without an answer") from None
         return self._response(reply)
 
-    def _response(self, reply: Reply) -> Any:
+    def _response(self, reply: HttpReply) -> Any:
         urllib3: Any = importlib.import_module("urllib3")
         try:
             reason = http.HTTPStatus(reply.status).phrase
@@ -120,7 +120,7 @@ def _adapter_class() -> Any:
     class Adapter(adapters.HTTPAdapter):  # type: ignore[misc]
         """Pools whose connections end in the upstream; there are no proxies on the way to it."""
 
-        def __init__(self, upstream: Upstream, options: dict[str, Any]) -> None:
+        def __init__(self, upstream: Backend, options: dict[str, Any]) -> None:
             self._upstream = upstream
             super().__init__(**options)
 

@@ -13,34 +13,16 @@ from urllib.parse import urlsplit
 from fuzzmcp.core.script import OK, Action, Script, Step
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Site
-from fuzzmcp.harness.clock import LoopStalled
-from fuzzmcp.harness.clock.thread_registry import Place
+from fuzzmcp.harness.clock import LoopStalled, Registration
 from fuzzmcp.harness.own_faults import Ours
-from fuzzmcp.upstream import answers, waiting
-from fuzzmcp.upstream.answers import HINTS, Hints, Reply
+from fuzzmcp.upstream import answers, httpx_transport, requests_adapter, waiting
+from fuzzmcp.upstream.answers import HINTS, Hints, HttpReply
+from fuzzmcp.upstream.failures import Closed, Hopeless, TimedOut
 from fuzzmcp.upstream.record import Exchange, HttpRequest, waits
-from fuzzmcp.upstream.sessions import BudgetSpent, Session, place_now, session_of
+from fuzzmcp.upstream.sessions import BudgetSpent, HttpSession, registration_now, session_of
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-
-class Hopeless(Exception):
-    """Inside of the transports only: how a request ends without an answer. Each says it in its library's words."""
-
-    word = "unanswered"
-
-
-class TimedOut(Hopeless):
-    """The client's own time limit ended the wait."""
-
-    word = "timed out"
-
-
-class Closed(Hopeless):
-    """The server closed the connection without an answer."""
-
-    word = "closed"
 
 
 @dataclass(frozen=True)
@@ -51,8 +33,8 @@ class _Pending:
     request: HttpRequest
     answer: Action
     due: float
-    place: Place
-    session: Session
+    registration: Registration
+    session: HttpSession
     site: Site | None
     ours: Ours
 
@@ -104,9 +86,7 @@ class Upstream:
             ImportError: It is not installed.
             ValueError: It is no such library.
         """
-        from fuzzmcp.upstream.httpx_transport import transport
-
-        return transport(self, library)
+        return httpx_transport.transport(self, library)
 
     def adapter(self, **options: Any) -> Any:
         """An adapter for `requests`: `session.mount("https://", upstream.adapter())`.
@@ -117,9 +97,7 @@ class Upstream:
         Raises:
             ImportError: requests is not installed.
         """
-        from fuzzmcp.upstream.requests_adapter import adapter
-
-        return adapter(self, options)
+        return requests_adapter.adapter(self, options)
 
     def playing(self, script: Script) -> Upstream:
         """Another one that answers in the same way, plays `script`, and was asked for nothing yet."""
@@ -153,15 +131,15 @@ class Upstream:
     # -- what the transports call ----------------------------------------------------------------------------------
 
     def receive(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> _Pending:
-        """Read a request: count it, write it down, and take its step. Two frames below the client's library."""
-        place = place_now()
-        path, ours = urlsplit(url).path or "/", Ours(place.timeline.stop, self)
+        """Read a request: count it, write it down, and take its step."""
+        registration = registration_now()
+        path, ours = urlsplit(url).path or "/", Ours(registration.loop_run.stop, self)
         with ours:
-            session, now = session_of(place.timeline), place.timeline.now()
+            session, now = session_of(registration.loop_run), registration.loop_run.now()
             call = session.call_now()
             with self._lock:
                 operation = session.operation(call, method, url, body)
-            site, loop = session.take(call, 3, operation)
+            site, loop = session.take(call, operation)
             with self._lock:
                 number = len(self._requests) + 1
                 step = self._take(number - 1, session)
@@ -172,11 +150,11 @@ class Upstream:
                 self._obey(step, now)
                 session.sent += 1
         late = answer.at if isinstance(answer.at, (int, float)) else 0.0
-        due = math.inf if answer.name == "hang" else now + late
+        due = math.inf if answer.fault.timing == "never" else now + late
         request = HttpRequest(number, method, url, {name.lower(): value for name, value in headers.items()}, body)
-        return _Pending(number, request, answer, due, place, session, site, ours)
+        return _Pending(number, request, answer, due, registration, session, site, ours)
 
-    async def answer(self, pending: _Pending, patience: float | None) -> Reply:
+    async def answer(self, pending: _Pending, patience: float | None) -> HttpReply:
         """Wait for the answer as a task.
 
         Args:
@@ -188,26 +166,26 @@ class Upstream:
         """
         with _Ending(self, pending):
             if pending.session.spent:
-                pending.session.stop(pending.place.timeline)
-                await waiting.sleep_until(pending.place, math.inf)
+                pending.session.stop(pending.registration.loop_run)
+                await waiting.sleep_until(pending.registration, math.inf)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
-                await waiting.sleep_until(pending.place, moment)
+                await waiting.sleep_until(pending.registration, moment)
             return self._reply(pending)
 
-    def answer_blocking(self, pending: _Pending, patience: float | None) -> Reply:
+    def answer_blocking(self, pending: _Pending, patience: float | None) -> HttpReply:
         """The same for a synchronous client."""
         with _Ending(self, pending):
             if pending.session.spent:
                 self._stop_blocking(pending)
             limit = self._limit(pending, patience)
             while (moment := self._moment(pending, limit)) is not None:
-                waiting.block_until(pending.place, moment, pending.site)
+                waiting.block_until(pending.registration, moment, pending.site)
             return self._reply(pending)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _take(self, index: int, session: Session) -> Step:
+    def _take(self, index: int, session: HttpSession) -> Step:
         if not self.script.steps and session.script is not None:
             _, step = session.step()
         else:
@@ -219,16 +197,16 @@ class Upstream:
 
     def _obey(self, step: Step, now: float) -> None:
         for extra in step.extras:
-            if extra.name == "block" and answers.why_undeliverable(extra) is None:
+            if "blocks" in extra.fault.ways and answers.why_undeliverable(extra) is None:
                 begin = now + cast(float, extra.at or 0.0)
                 self._blocks.append((begin, begin + cast(float, extra.value)))
 
     def _limit(self, pending: _Pending, patience: float | None) -> float:
-        return math.inf if patience is None else pending.place.timeline.now() + patience
+        return math.inf if patience is None else pending.registration.loop_run.now() + patience
 
     def _moment(self, pending: _Pending, limit: float) -> float | None:
         """Until when to wait before looking again; None when the answer is due."""
-        now, due = pending.place.timeline.now(), pending.due
+        now, due = pending.registration.loop_run.now(), pending.due
         for begin, end in sorted(self._blocks):
             due = max(due, end) if begin <= due else due
         due = round(due, 9) if due < math.inf else due
@@ -238,10 +216,10 @@ class Upstream:
             raise TimedOut
         return min(due, round(limit, 9))
 
-    def _reply(self, pending: _Pending) -> Reply:
-        if pending.answer.name == "close":
+    def _reply(self, pending: _Pending) -> HttpReply:
+        if "closes" in pending.answer.fault.traits:
             raise Closed
-        ok, now = self._body(pending.request), pending.place.timeline.now()
+        ok, now = self._body(pending.request), pending.registration.loop_run.now()
         with pending.ours if self._ok is None else contextlib.nullcontext():  # else it may be the body that is no JSON
             reply = answers.build(pending.answer, pending.number, now, ok, self._hints)
         with pending.ours:
@@ -254,13 +232,13 @@ class Upstream:
         return self._ok(request) if callable(self._ok) else self._ok
 
     def _stop_blocking(self, pending: _Pending) -> None:
-        session, place = pending.session, pending.place
-        if place.worker is None:
+        session, registration = pending.session, pending.registration
+        if registration.thread is None:
             if session.on_spent is not None:
                 session.on_spent()
             raise LoopStalled(str(BudgetSpent(session.budget or 0)))
-        place.timeline.post(session.stop, place.timeline)
-        waiting.block_until(place, math.inf, pending.site)
+        registration.loop_run.post(session.stop, registration.loop_run)
+        waiting.block_until(registration, math.inf, pending.site)
 
     def _note(self, pending: _Pending, **facts: Any) -> None:
         with self._lock:
@@ -278,9 +256,9 @@ class _Ending:
         return
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        timeline = self._pending.place.timeline
-        if timeline.over or timeline.draining:
+        loop_run = self._pending.registration.loop_run
+        if loop_run.over or loop_run.draining:
             return  # the run ended, not the wait
         failure = "" if kind is None else kind.word if issubclass(kind, Hopeless) else kind.__name__
         with self._pending.ours:
-            self._upstream._note(self._pending, ended=timeline.now(), failure=failure)
+            self._upstream._note(self._pending, ended=loop_run.now(), failure=failure)

@@ -1,19 +1,15 @@
-"""Whose time it is: each run has one session here, with its script, its requests and what is left of its budget."""
+"""What the upstreams know of each run: one session, with its script, its requests and what is left of its budget."""
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import get_ident
 from typing import Any
 
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
-from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
-from fuzzmcp.harness.clock.loop_run import Timeline
-from fuzzmcp.harness.clock.thread_registry import Place, here
+from fuzzmcp.harness.clock import LoopRun, Registration, current
 from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 
@@ -36,7 +32,7 @@ class BudgetSpent(RuntimeError):
 
 
 @dataclass(eq=False)
-class Session:
+class HttpSession:
     """What the upstreams know of one run.
 
     Args:
@@ -44,7 +40,7 @@ class Session:
         call: The call of a request whose context names none, as in the threads of a pool.
         budget: Requests that may be sent; None leaves that to whoever drives the run.
         script: What an upstream plays here that has no script of its own.
-        sure: Whether code whose context names no call works for `call` all the same.
+        context_known: Whether code whose context names no call works for `call` all the same.
         on_spent: What ends the run when the budget is spent; the run fails with `BudgetSpent` when None.
     """
 
@@ -52,7 +48,7 @@ class Session:
     call: int | None = None
     budget: int | None = None
     script: Script | None = None
-    sure: bool = True
+    context_known: bool = True
     on_spent: Callable[[], None] | None = None
     sent: int = 0
     exchanges: list[Callable[[], Exchange]] = field(default_factory=list)
@@ -77,15 +73,15 @@ class Session:
         known = [key for key in self._operations if key[0] == call]
         return self._operations.setdefault((call, *asked), len(known))
 
-    def take(self, call: int | None, depth: int, operation: int = 0) -> tuple[Site | None, Loop | None]:
+    def take(self, call: int | None, operation: int = 0) -> tuple[Site | None, Loop | None]:
         """What `Stacks.take` says of a request. The MCP requests of the same call are counted apart from it."""
         key = None if call is None else ("http", call, operation)
-        return self.stacks.take(key, depth + 1, sure=self.sure or CALL.get() is not None)
+        return self.stacks.take(key, context_known=self.context_known or CALL.get() is not None)
 
-    def stop(self, timeline: Timeline) -> None:
+    def stop(self, loop_run: LoopRun) -> None:
         """End the run, as its budget is spent; on the loop's thread."""
         if self.on_spent is None:
-            timeline.fail(BudgetSpent(self.budget or 0))
+            loop_run.fail(BudgetSpent(self.budget or 0))
         else:
             self.on_spent()
 
@@ -99,50 +95,33 @@ class Session:
         return self.budget is not None and self.sent > self.budget
 
 
-_SESSIONS: weakref.WeakKeyDictionary[Timeline, weakref.ref[Session]] = weakref.WeakKeyDictionary()
+_SESSIONS: weakref.WeakKeyDictionary[LoopRun, weakref.ref[HttpSession]] = weakref.WeakKeyDictionary()
 """Weak on both sides: a client's frame may know its event loop, and so the run that it belongs to."""
 
 
-def place_now() -> Place:
-    """The place of the calling thread in the run that it belongs to.
+def registration_now() -> Registration:
+    """The registration of the calling thread with the run that it belongs to.
 
     Raises:
         NoVirtualTime: It belongs to none.
     """
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         raise NoVirtualTime
-    return place
+    return registration
 
 
-def register(timeline: Timeline, session: Session) -> None:
+def register(loop_run: LoopRun, session: HttpSession) -> None:
     """Make `session` the one of this run. Whoever drives the run keeps it, and lets go of its frames at the end."""
-    _SESSIONS[timeline] = weakref.ref(session)
+    _SESSIONS[loop_run] = weakref.ref(session)
 
 
-def session_of(timeline: Timeline) -> Session:
+def session_of(loop_run: LoopRun) -> HttpSession:
     """The session of a run. One for which nobody has registered any gets one with its own stacks, until it ends."""
-    reference = _SESSIONS.get(timeline)
+    reference = _SESSIONS.get(loop_run)
     session = None if reference is None else reference()
     if session is None:
-        session = Session(STACKS.get() or Stacks())
-        register(timeline, session)
-        if get_ident() == timeline.thread:
-            _keep(timeline, session)
-        else:
-            timeline.post(_keep, timeline, session)
+        session = HttpSession(STACKS.get() or Stacks())
+        register(loop_run, session)
+        loop_run.at_end(session.end)  # so the run keeps the session, and its frames go with the run
     return session
-
-
-def _keep(timeline: Timeline, session: Session) -> None:
-    """Let the loop of the run hold the session, and so its frames: with the loop they go."""
-    if isinstance(timeline, AsyncioRun):
-        timeline.call_at(math.inf, session.end)
-        return
-    import trio
-
-    class AtTheEnd(trio.abc.Instrument):
-        def after_run(self) -> None:
-            session.end()
-
-    trio.lowlevel.add_instrument(AtTheEnd())

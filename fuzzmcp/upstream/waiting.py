@@ -9,38 +9,31 @@ from types import FrameType
 import anyio
 
 from fuzzmcp.core.trace import Site
-from fuzzmcp.harness.clock import Blocked, LoopStalled
-from fuzzmcp.harness.clock.loop_run import where_is
-from fuzzmcp.harness.clock.thread_registry import Place
+from fuzzmcp.harness.clock import Registration
 
 
-async def sleep_until(place: Place, moment: float) -> None:
+async def sleep_until(registration: Registration, moment: float) -> None:
     """Let the other tasks go on until virtual second `moment`, which may be infinite."""
     if moment == math.inf:
         await anyio.sleep_forever()
-    await anyio.sleep(max(0.0, moment - place.timeline.now()))
+    await anyio.sleep(max(0.0, moment - registration.loop_run.now()))
 
 
-def block_until(place: Place, moment: float, site: Site | None) -> None:
+def block_until(registration: Registration, moment: float, site: Site | None) -> None:
     """Wait as `time.sleep` does: a thread waits for the clock, the event loop's own thread moves it.
 
     Args:
-        place: Where the calling thread belongs.
+        registration: That of the calling thread.
         moment: Virtual second, or infinity.
         site: The client's code line that sent the request: it is what blocks the event loop.
 
     Raises:
         LoopStalled: It is the event loop's own thread, and nothing would ever end the wait.
     """
-    timeline, seconds = place.timeline, max(0.0, moment - place.timeline.now())
     frame = _frame_at(site)
-    if place.worker is not None:
-        timeline.sleep_in_thread(place.worker, seconds, frame)
-        return
-    if seconds == math.inf:
-        timeline.blocked.append(Blocked(timeline.now(), math.inf, where_is(frame)))
-        raise LoopStalled("the loop does not turn: a blocking request waits for an answer that never comes")
-    timeline.block(seconds, frame)
+    if registration.thread is None and moment == math.inf:
+        registration.loop_run.block_for_ever(frame, "a blocking request waits for an answer that never comes")
+    registration.block(max(0.0, moment - registration.loop_run.now()), frame)
 
 
 def _frame_at(site: Site | None) -> FrameType:

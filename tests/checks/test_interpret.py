@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import types
 
-from fuzzmcp.checks.interpret import Reading, interpret, shows
-from fuzzmcp.core.trace import Answer
+from fuzzmcp.checks.interpret import interpret, shows
+from fuzzmcp.core.trace import Answer, Reading
 from fuzzmcp.harness import sdk
 
 ORDER = {"order_id": "A1", "total": 3}

@@ -61,10 +61,10 @@ def first(night: tuple[Result, Path], folder: Path) -> Result:
 
 def test_new_findings_fail_the_build_and_known_ones_do_not(first: Result) -> None:
     assert first.exit_code == 1
-    assert "new                spend_cap-c8ce  429cap  saved as regressions/spend_cap-c8ce.toml" in first.stderr
+    assert "new                spend_cap-c8ce5282  429cap  saved as regressions/spend_cap-c8ce5282.toml" in first.stderr
     again = invoke("campaign", NAIVE, *QUICK, "--baseline", "regressions")
     assert again.exit_code == 0
-    assert "still fails        spend_cap-c8ce  429cap  in the baseline" in again.stderr
+    assert "still fails        spend_cap-c8ce5282  429cap  in the baseline" in again.stderr
     assert "0 new findings, 2 known" in again.stdout
     assert invoke("campaign", NAIVE, *AT_ONCE).exit_code == 1, "without a baseline, nothing may fail"
 

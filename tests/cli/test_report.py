@@ -18,7 +18,7 @@ from report.samples import finding_of, report_with
 from fuzzmcp.cli import main
 from fuzzmcp.cli.output import Wanted, append_summary, found_writable, write_reports
 from fuzzmcp.cli.usage import BadOption
-from fuzzmcp.report.formats import KINDS, written
+from fuzzmcp.report.formats import FORMATS
 from fuzzmcp.report.load import load
 from fuzzmcp.report.model import Report
 
@@ -48,7 +48,7 @@ def file(report: Report, tmp_path: Path) -> Path:
 def hunt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
     """A short search with a report of each kind, and a summary as in GitHub Actions."""
     folder = tmp_path_factory.mktemp("hunt")
-    wanted = [word for kind in KINDS for word in ("--report", f"{kind}={folder / kind}")]
+    wanted = [word for kind in FORMATS for word in ("--report", f"{kind}={folder / kind}")]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("COLUMNS", raising=False)
@@ -65,8 +65,8 @@ def test_a_search_writes_every_kind_of_report_from_the_same_data(hunt: tuple[Res
     assert result.exit_code == 1, result.output
     saved = load(folder / "json")
     assert [finding.check for finding in saved.findings] == ["spend_cap"]
-    for kind in KINDS:
-        assert (folder / kind).read_text("utf-8") == written(saved, kind)
+    for kind in FORMATS:
+        assert (folder / kind).read_text("utf-8") == FORMATS[kind].written(saved)
 
 
 def test_a_report_read_back_is_shown_as_the_search_showed_it(hunt: tuple[Result, Path]) -> None:
@@ -122,7 +122,7 @@ def test_other_forms_are_written_to_files_and_nothing_is_shown(file: Path, repor
     result = invoke("report", str(file), *(word for kind in kinds for word in (f"--{kind}", str(tmp_path / kind))))
     assert (result.exit_code, result.output) == (0, "")
     for kind in kinds:
-        assert (tmp_path / kind).read_text("utf-8") == written(report, kind)
+        assert (tmp_path / kind).read_text("utf-8") == FORMATS[kind].written(report)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*kinds, "report.json"])
 
 
@@ -154,7 +154,7 @@ def test_a_report_may_come_from_stdin(report: Report) -> None:
     [
         ({"version": 2}, "$.version: expected at most 1, found 2: a newer fuzzmcp wrote this"),
         ({"findings": 3}, "$.findings: expected an array, found 3"),
-        ({"client": "\ud800", "runs": "\x1b[2J"}, '$.runs: expected a whole number from 0, found "\\u001b[2J"'),
+        ({"client": "\ud800", "runs": "\x1b[2J"}, '$.runs: expected a whole number from 0, found "\\x1b[2J"'),
     ],
 )
 def test_a_file_that_is_no_report_is_one_line_and_exit_code_2(
@@ -177,7 +177,7 @@ def test_a_wrong_place_is_named_with_its_option(file: Path) -> None:
     result = invoke("report", str(file), "--sarif", "/no/such/x")
     assert (result.exit_code, result.stderr) == (2, "fuzzmcp: --sarif: cannot write to '/no/such/x'\n")
     result = invoke("report", str(file), "--sarif", "-", "--html", "-")
-    assert (result.exit_code, result.stderr) == (2, "fuzzmcp: --sarif: html and sarif cannot both go to stdout\n")
+    assert (result.exit_code, result.stderr) == (2, "fuzzmcp: --html: sarif and html cannot both go to stdout\n")
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.checks import Violation
-from fuzzmcp.checks.interpret import Reading, interpret
+from fuzzmcp.checks.interpret import interpret
 from fuzzmcp.clients._table import why_missing
 from fuzzmcp.core.catalogue.tools import crm
-from fuzzmcp.core.trace import Outcome, Run
+from fuzzmcp.core.trace import Outcome, Reading, Run
 
 MCP_1 = version("mcp").startswith("1.")
 ERROR = "order service: validation failed: unknown customer"

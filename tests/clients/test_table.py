@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,7 +60,7 @@ def test_the_table_imports_no_framework() -> None:
     froms = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     plain = {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
     roots = {str(name).partition(".")[0] for name in froms | plain}
-    assert roots <= {"__future__", "collections", "dataclasses", "fuzzmcp", "importlib", "re", "typing"}
+    assert roots <= {"__future__", "collections", "dataclasses", "fuzzmcp", "importlib", "packaging", "typing"}
 
 
 def test_a_mistyped_adapter_gets_the_nearest_name() -> None:
@@ -104,3 +106,40 @@ def test_a_version_fits_bounds_as_numbers_compare(number: tuple[int, int, int], 
     assert fits(text, f">={edge}") == (number >= bound)
     assert fits(text, f"<{edge}") == (number < bound)
     assert fits(text, f">={edge},<{edge}") is False
+
+
+@pytest.mark.parametrize(
+    ("number", "bounds", "within"),
+    [
+        ("2.4.0rc1", ">=2,<3", True),
+        ("2.4.0.dev7+g1a2b3c", ">=2.1,<3", True),
+        ("2.3.0+local", ">=2,<3", True),
+        ("2.0.0rc1", ">=2,<3", False),
+        ("2.0.0b1", "<2", False),
+        ("3.0.0a1", ">=2,<3", False),
+        ("1!1.0", "<2", False),
+        ("none", "<2", False),
+        ("", ">=1.24,<3", False),
+    ],
+)
+def test_a_pre_release_comes_before_its_release_and_what_is_no_version_fits_nothing(
+    number: str, bounds: str, within: bool
+) -> None:
+    assert fits(number, bounds) is within
+
+
+def test_a_pre_release_that_a_framework_cannot_be_imported_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_table, "_installed", lambda package: "2.0.0rc1")
+    told = why_missing("fuzzmcp.clients.sdk_client", ImportError("cannot import name 'Client'"))
+    assert told == "MCP Python SDK, Client: needs mcp>=2,<3, found 2.0.0rc1; pip install 'mcp>=2,<3'"
+
+
+def test_without_the_sdk_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_table, "_installed", lambda package: "none")
+    told = why_missing("fuzzmcp.clients.fastmcp", ModuleNotFoundError("no", name="mcp"))
+    assert told == "FastMCP: needs mcp>=1.24,<3, found none; pip install 'fastmcp>=3' 'mcp>=1.24,<3'"
+
+
+def test_numbers_of_versions_are_compared_only_where_an_adapter_failed() -> None:
+    code = "import sys; import fuzzmcp.target; print('packaging' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -203,9 +203,10 @@ def test_it_is_light_enough_for_every_pytest_run() -> None:
         ("client = 3", "line 1: client: expected a text, found 3"),
         ("client = ' '", "line 1: client: expected a text, found ' '"),
         ("checks = 'spend_cap'", "checks: expected a list of texts, found 'spend_cap'"),
-        ("calls = [1]", "calls: expected a list of texts, found [1]"),
+        ("calls = ['a()', 1]", "line 1: calls[1]: expected a text, found 1"),
+        ("client = {a = 1}", "line 1: client: expected a text, found {…}"),
         ("protocol = '2025-11-26'", "protocol: unknown protocol version '2025-11-26'; did you mean '2025-11-25'?"),
-        ("protocol = ['2025-11-25']", "protocol: unknown protocol version ['2025-11-25']; one of 2024-11-05,"),
+        ("protocol = ['2025-11-25']", "protocol: expected one of 2024-11-05, 2025-03-26,"),
         ("backend = 'tri'", "backend: unknown backend 'tri'; did you mean 'trio'?"),
         ("runs = 0", "runs: expected a whole number above 0, found 0"),
         ("runs = true", "runs: expected a whole number above 0, found true"),
@@ -218,6 +219,10 @@ def test_it_is_light_enough_for_every_pytest_run() -> None:
         ("time = true", "time: expected seconds above 0"),
         ("contract = 3", "line 1: contract: expected a table, found 3"),
         ("contract = {deadline = 0}", "line 1: contract.deadline: expected seconds above 0"),
+        (
+            "[contract]\naccept = ['httpx.TimeoutException']",
+            "line 2: contract.accept: expected bare names of exception",
+        ),
         ("[contract]\naccept = ['A']\naccepts = ['B']", "line 3: contract.accepts: given twice, as accept and as"),
         ("client = \nruns = 1", "fuzzmcp.toml, line 1: not TOML: Invalid value at column 10"),
         ("x = " + "[" * 5_000, "fuzzmcp.toml: not TOML: nested too deeply"),
@@ -323,6 +328,14 @@ def test_the_line_of_a_key_is_the_line_that_writes_it(table: dict[str, dict[str,
             line = line_of(text, (name, key))
             assert line is not None
             assert lines[line - 1].endswith(f"= {number}")
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "\x1f", "\n", "é.\t", "'"])
+def test_a_key_that_is_written_with_escapes_has_its_line(name: str) -> None:
+    text = tomlkit.dumps({"one": 1, name: 2, "table": {name: {"three": 3}}})
+    lines = text.split("\n")
+    assert [lines[(line_of(text, way) or 0) - 1][-1] for way in ((name,), ("table", name, "three"))] == ["2", "3"]
+    assert line_of('note = """\n"\\q" = 1\n"""\nruns = 1', ("runs",)) == 4
 
 
 def test_a_line_inside_a_long_text_is_no_key() -> None:

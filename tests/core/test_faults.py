@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import get_args
 
 import pytest
 
-from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, RANK, Fault, why_inapplicable
+from fuzzmcp.core.fault_row import Fault, Trait, Way
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, FAULTS, ODD_RESULTS, RANK, why_inapplicable
 from fuzzmcp.core.protocol import METHODS, TRANSPORTS, VERSIONS, era_of
 from fuzzmcp.core.script import Script, action
-
-TRAITS = {
-    *("valid", "execution_error", "protocol_error", "transient", "silent", "ambiguous", "broken", "closes", "drift")
-}
 
 rows = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 
@@ -34,7 +32,8 @@ def test_every_row_names_known_methods_versions_and_traits(fault: Fault) -> None
     assert set(fault.versions) <= set(VERSIONS)
     assert fault.transports
     assert set(fault.transports) <= set(TRANSPORTS)
-    assert fault.traits <= TRAITS
+    assert fault.traits <= set(get_args(Trait))
+    assert fault.ways <= set(get_args(Way))
     assert fault.role == ("answer" if fault.name in ANSWERS else "extra")
 
 
@@ -45,6 +44,16 @@ def test_every_default_is_a_value_that_the_fault_takes(fault: Fault) -> None:
     played = step[0].answer if fault.role == "answer" else step[0].extras[0]
     assert played.value == fault.takes.default
     assert played == action(fault.name)
+
+
+def test_every_trait_and_every_way_is_one_of_some_fault() -> None:
+    assert {trait for fault in FAULTS for trait in fault.traits} == set(get_args(Trait))
+    assert {way for fault in FAULTS for way in fault.ways} == set(get_args(Way))
+
+
+@pytest.mark.parametrize("word", [*get_args(Trait), *get_args(Way)])
+def test_the_row_documents_every_trait_and_every_way(word: str) -> None:
+    assert f"`{word}`" in (Fault.__doc__ or "")
 
 
 def test_names_are_unique() -> None:

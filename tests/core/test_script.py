@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.core.drift import TYPES, Edit, canonical_json
-from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, IN_SECONDS, ODD_RESULTS, Fault
-from fuzzmcp.core.protocol import COUNT_MAX, METHODS
-from fuzzmcp.core.script import FOREVER, TEXT_MAX, Action, Script, ScriptError, Step, Value, action
+from fuzzmcp.core.fault_row import Fault, Value
+from fuzzmcp.core.faults import ANSWERS, BY_NAME, EXTRAS, ODD_RESULTS
+from fuzzmcp.core.protocol import COUNT_MAX, METHODS, TEXT_MAX
+from fuzzmcp.core.script import FOREVER, Action, Script, ScriptError, Step, action
 from fuzzmcp.core.spelling import nearest
 from fuzzmcp.strategies import scripts
 
@@ -64,7 +65,7 @@ def values_of(fault: Fault) -> st.SearchStrategy[Value]:
 def actions(draw: st.DrawFn, names: list[str]) -> Action:
     fault = BY_NAME[draw(st.sampled_from(names))]
     style = draw(st.sampled_from(["prose", "json"])) if fault.styled else "prose"
-    whens = st.one_of(st.none(), SECONDS, *([] if fault.name in IN_SECONDS else [st.just("cancel")]))
+    whens = st.one_of(st.none(), SECONDS, *([st.just("cancel")] if fault.timing == "any" else []))
     return Action(fault.name, draw(values_of(fault)), style, draw(whens))  # type: ignore[arg-type]
 
 
@@ -297,3 +298,9 @@ def test_an_unknown_action_cannot_be_built() -> None:
 
 def test_a_hang_built_with_a_moment_has_none() -> None:
     assert Step(Action("hang", at=3.0)) == Step(Action("hang"))
+
+
+@pytest.mark.parametrize(("answer", "extras"), [("dup", ()), ("ok", ("429",)), ("hang", ("log", "hang"))])
+def test_a_step_takes_answers_and_extras_in_their_places_only(answer: str, extras: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="is an"):
+        Step(action(answer), tuple(map(action, extras)))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 import fuzzmcp
-from fuzzmcp.core.catalogue.tools import ToolsError
+from fuzzmcp.core.catalogue.tools import ToolsError, crm, load
 from fuzzmcp.examples.sdk_client import connect
 from fuzzmcp.harness import sdk
-from fuzzmcp.harness.backing_server import BackingServerError, catalogue_of, is_server
+from fuzzmcp.harness.backing_server import BackingServerError, catalogue_and_server, catalogue_of, is_server
 
 MAJOR = sdk.MAJOR
 
@@ -158,3 +163,84 @@ def test_a_server_whose_tools_cannot_be_used_is_refused_like_a_bad_file() -> Non
         from mcp.server.fastmcp import FastMCP as Server
     with pytest.raises(ToolsError, match="no catalogue"):
         catalogue_of(Server("empty"))
+
+
+# -- what `tools` may be ----------------------------------------------------------------------------------------------
+
+ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
+
+
+class Place:
+    """A path that is no `pathlib.Path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+def spellings(folder: Path) -> dict[str, Any]:
+    """One tool, `echo`, in every way in which tools can be given."""
+    file = folder / "tools.json"
+    file.write_text(json.dumps({"tools": [ECHO]}))
+    return {
+        "a text": str(file),
+        "a path": file,
+        "another path": Place(file),
+        "a list": [ECHO],
+        "a tuple": (ECHO,),
+        "an answer": {"tools": [ECHO]},
+        "a read-only answer": MappingProxyType({"tools": [ECHO]}),
+        "tools": load([ECHO]),
+        "a list of tools": list(load([ECHO])),
+    }
+
+
+def echoing() -> Any:
+    library: Any = importlib.import_module("mcp.server" if MAJOR >= 2 else "mcp.server.fastmcp")
+    server = getattr(library, "MCPServer" if MAJOR >= 2 else "FastMCP")("echoes")
+
+    @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
+    def echo() -> str:
+        return "from the real one"
+
+    return server
+
+
+def test_tools_are_told_apart_in_one_way(tmp_path: Path) -> None:
+    for spelling, tools in spellings(tmp_path).items():
+        found, server = catalogue_and_server(tools)
+        assert ([tool.name for tool in found], server) == (["echo"], None), spelling
+    found, server = catalogue_and_server(echoing())
+    assert [tool.name for tool in found] == ["echo"]
+    assert server is not None
+    assert catalogue_and_server(None) == (crm(), None)
+
+
+def test_run_fuzz_and_case_of_take_the_same_tools(tmp_path: Path) -> None:
+    few = settings(max_examples=1, phases=[Phase.generate], database=None)
+    for spelling, tools in spellings(tmp_path).items():
+        assert fuzzmcp.run(connect, "", tools=tools).case.tools == load([ECHO]), spelling
+        assert fuzzmcp.case_of(tools=tools).tools == load([ECHO]), spelling
+        few(fuzzmcp.fuzz(connect, tools=tools, checks=["spend_cap"]))()
+
+
+def test_a_server_beside_a_whole_case_answers_for_the_catalogue_of_the_case() -> None:
+    server = shop()
+    case = fuzzmcp.case_of("", calls=CALL, tools=catalogue_of(server)[:1])
+    run = fuzzmcp.run(connect, case, tools=server)
+    assert run.case is case
+    assert result(run)["structuredContent"] == {"price": 12.5}
+    assert server.asked == ["tea"]
+
+
+@pytest.mark.parametrize(
+    "tools", [3, b"tools.json", object(), Place, iter([ECHO]), {"echo"}], ids=lambda tools: type(tools).__name__
+)
+def test_what_is_neither_is_refused_with_what_to_give(tools: Any) -> None:
+    for given in (lambda: catalogue_and_server(tools), lambda: fuzzmcp.run(connect, "", tools=tools)):
+        with pytest.raises(
+            BackingServerError, match="is no MCP server: expected an object MCPServer, FastMCP or Server, a JSON"
+        ):
+            given()

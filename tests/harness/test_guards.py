@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from fuzzmcp.harness import guards
-from fuzzmcp.harness.guards import collection_paused, elders_spared, interrupts
+from fuzzmcp.harness.guards import frozen_gc, gc_paused, sigint_watch
 
 
 def press() -> None:
@@ -18,7 +18,7 @@ def press() -> None:
 
 
 def test_a_press_is_told_from_an_exception_of_the_client() -> None:
-    with interrupts() as pressed:
+    with sigint_watch() as pressed:
         with pytest.raises(KeyboardInterrupt):
             raise KeyboardInterrupt
         assert not pressed()
@@ -28,9 +28,9 @@ def test_a_press_is_told_from_an_exception_of_the_client() -> None:
 
 
 def test_a_block_within_a_block_counts_its_own_presses_only() -> None:
-    with interrupts() as outer:
+    with sigint_watch() as outer:
         press()
-        with interrupts() as inner:
+        with sigint_watch() as inner:
             assert not inner()
             press()
             assert inner()
@@ -40,10 +40,10 @@ def test_a_block_within_a_block_counts_its_own_presses_only() -> None:
 
 def test_a_handler_that_one_client_leaves_behind_does_not_take_the_next_ones_presses() -> None:
     taken = []
-    with interrupts():
-        with interrupts():
+    with sigint_watch():
+        with sigint_watch():
             signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
-        with interrupts() as pressed:
+        with sigint_watch() as pressed:
             press()
             assert pressed()
     assert taken == []
@@ -53,7 +53,7 @@ def test_a_handler_of_the_user_stays_in_charge() -> None:
     taken = []
     signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
     try:
-        with interrupts() as pressed:
+        with sigint_watch() as pressed:
             signal.raise_signal(signal.SIGINT)
             assert not pressed()
         assert taken == [signal.SIGINT]
@@ -73,7 +73,7 @@ def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("nothing_frozen")
 def test_what_somebody_else_has_frozen_is_not_thawed() -> None:
     gc.freeze()
-    with elders_spared():
+    with frozen_gc():
         pass
     assert gc.get_freeze_count() > 0
 
@@ -81,9 +81,9 @@ def test_what_somebody_else_has_frozen_is_not_thawed() -> None:
 @pytest.mark.usefixtures("nothing_frozen")
 def test_the_elders_are_spared_for_the_length_of_the_block() -> None:
     assert gc.get_freeze_count() == 0
-    with elders_spared():
+    with frozen_gc():
         assert gc.get_freeze_count() > 0
-        with elders_spared():
+        with frozen_gc():
             pass
         assert gc.get_freeze_count() > 0, "the outer block goes on"
     assert gc.get_freeze_count() == 0
@@ -91,6 +91,6 @@ def test_the_elders_are_spared_for_the_length_of_the_block() -> None:
 
 def test_collection_is_paused_for_the_length_of_the_block() -> None:
     assert gc.isenabled()
-    with collection_paused():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -22,7 +22,7 @@ from fuzzmcp import upstream
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples import careful_agent, sdk_client
 from fuzzmcp.harness.backing_server import BackingServer
-from fuzzmcp.harness.observe.leaks import Leftovers
+from fuzzmcp.harness.observe.leaks import Leaks
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.run import HarnessError, _Session
 from fuzzmcp.harness.server import FakeServer, answers
@@ -129,7 +129,7 @@ OVERSIGHT = [
     ("hang+cancel@2", careful_agent.connect, _Session, "caller_cancels"),
     ("429", careful_agent.connect, _Session, "probe"),
     ("429", careful_agent.connect, _Session, "outcome"),
-    ("429", careful_agent.connect, Leftovers, "look"),
+    ("429", careful_agent.connect, Leaks, "look"),
     ("block(5),ok", careful_agent.connect, FakeServer, "unblocked"),
 ]
 

@@ -14,7 +14,8 @@ from commands import invoke
 from installing import Done
 
 from fuzzmcp import Contract, case_of
-from fuzzmcp.report.model import Subject, report_of
+from fuzzmcp.report.build import report_of
+from fuzzmcp.report.model import Subject
 from fuzzmcp.search.result import Exposure, Result
 from history import again
 from history.driving import drive, run

@@ -11,8 +11,8 @@ from fuzzmcp import Contract, run, violations
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.examples import naive_agent
-from fuzzmcp.report.model import Report, SavedFinding, Subject, contract_json, violated
-from fuzzmcp.report.timeline import Moment
+from fuzzmcp.report.build import contract_json, violated
+from fuzzmcp.report.model import Moment, Report, SavedFinding, Subject
 
 SUBJECT = Subject("examples/naive_agent.py:connect", mcp="2.3.0")
 NASTY = (

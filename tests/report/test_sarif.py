@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.report.code_places import home, place_of
+from fuzzmcp.report.code_places import client_file, code_place_of
 from fuzzmcp.report.model import Report, Subject
 from fuzzmcp.report.sarif import sarif
 from report.samples import finding_of, report_with, reports, texts
@@ -45,7 +45,7 @@ def test_there_is_one_rule_for_each_check_with_its_help(report: Report) -> None:
 def test_a_result_stands_at_the_line_that_sent_the_request(report: Report) -> None:
     (result,) = log_of(report)["results"]
     (finding,) = report.findings
-    sent = place_of([moment.site for moment in finding.requests if moment.evidence and moment.site][-1])
+    sent = code_place_of([moment.site for moment in finding.requests if moment.evidence and moment.site][-1])
     assert sent is not None
     (location,) = result["locations"]
     physical = location["physicalLocation"]
@@ -60,13 +60,20 @@ def test_a_result_names_rule_level_and_fingerprint(report: Report) -> None:
     (result,) = log_of(report)["results"]
     assert (result["ruleId"], result["level"]) == ("spend_cap", "error")
     assert list(CHECKS)[result["ruleIndex"]] == "spend_cap"
-    assert result["partialFingerprints"] == {"finding/v1": "spend_cap-3f2a"}
+    assert result["partialFingerprints"] == {"finding/v1": "spend_cap-3f2a", "finding/v2": "spend_cap-3f2a"}
     assert result["message"]["text"].splitlines() == [
         "get_order was sent again 1.0 s after its spend cap was reached",
         "FAULTS=429cap",
         'get_order(order_id="A1")',
         "Repeat it: fuzzmcp replay examples/naive_agent.py:connect 429cap",
     ]
+
+
+def test_a_result_is_known_by_the_shorter_name_of_older_versions(report: Report) -> None:
+    (finding,) = report.findings
+    (result,) = log_of(replace(report, findings=(replace(finding, fingerprint="3f2a90bc"),)))["results"]
+    names = {"finding/v1": "spend_cap-3f2a", "finding/v2": "spend_cap-3f2a90bc"}
+    assert result["partialFingerprints"] == names
 
 
 def test_a_known_finding_is_a_note(report: Report) -> None:
@@ -82,7 +89,7 @@ def test_a_finding_without_a_line_stands_in_the_file_of_the_client(report: Repor
     assert location == {
         "physicalLocation": {"artifactLocation": {"uri": "examples/naive_agent.py", "uriBaseId": "%SRCROOT%"}}
     }
-    assert home(Subject("agents.crm:connect")).uri == "agents/crm.py"
+    assert client_file(Subject("agents.crm:connect")).uri == "agents/crm.py"
 
 
 def test_text_can_be_neither_a_placeholder_nor_a_link(report: Report) -> None:
@@ -110,6 +117,6 @@ def test_every_report_is_valid_against_the_official_schema(report: Report) -> No
 
 @given(st.none() | texts)
 def test_a_site_is_read_or_refused(site: str | None) -> None:
-    place = place_of(site)
+    place = code_place_of(site)
     assert place is None or (site or "").startswith(f"{place.path}:")
     assert place is None or place.uri.isascii()

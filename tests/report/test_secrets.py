@@ -14,9 +14,9 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
-from fuzzmcp.report.formats import KINDS
-from fuzzmcp.report.formats import written as in_kind
-from fuzzmcp.report.model import Subject, report_of
+from fuzzmcp.report.build import report_of
+from fuzzmcp.report.formats import FORMATS
+from fuzzmcp.report.model import Subject
 from fuzzmcp.search import Budget, Search, campaign
 
 SECRET = "Sw0rdfish"
@@ -71,9 +71,9 @@ def test_the_secret_is_really_on_the_wire(found: tuple[Any, Path]) -> None:
     assert "no_pointless_retry" in {finding.check for finding in report.findings}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_no_report_tells_it(kind: str, found: tuple[Any, Path]) -> None:
-    text = in_kind(found[0], kind)
+    text = FORMATS[kind].written(found[0])
     assert SECRET not in text
     assert "redacted" in text or kind == "junit"
 

@@ -10,7 +10,8 @@ import pytest
 from fuzzmcp import run, violations
 from fuzzmcp.core.trace import Run
 from fuzzmcp.examples import naive_agent, sdk_client
-from fuzzmcp.report.timeline import KEPT, Moment, folded, timeline
+from fuzzmcp.report.model import Moment
+from fuzzmcp.report.timeline import KEPT, folded, timeline
 
 
 def moments_of(happened: Run) -> tuple[Moment, ...]:

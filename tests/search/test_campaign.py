@@ -14,8 +14,9 @@ from fuzzmcp.core.contract import Contract
 from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, campaign
-from fuzzmcp.search.campaign import CanaryMissed, Plan, look_for_canary, run_campaign
+from fuzzmcp.search.campaign import CanaryMissed, Plan, keep, look_for_canary, run_campaign
 from fuzzmcp.search.corpus import CaseFileError, SavedCase, case_files, read, save
+from fuzzmcp.search.findings import short
 from fuzzmcp.search.readiness import CannotRun
 
 CHECKS = ("spend_cap", "retry_after", "drift_caught")
@@ -182,3 +183,41 @@ def test_a_case_that_is_lost_on_the_way_is_seen_by_the_canary(monkeypatch: pytes
     monkeypatch.setattr(campaign, "saved_case", lossy)
     with pytest.raises(CanaryMissed, match="the canary's case was saved as 'ok'; replayed: error"):
         look_for_canary(case_of(), seed=1)
+
+
+# -- names of files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_in_a_file_of_four_digits_is_the_same_finding(tmp_path: Path, first: First) -> None:
+    """Older versions named findings by four digits: their files are found again, and no second file is written."""
+    for finding in first.outcome.result.findings:
+        path = keep(tmp_path, finding)
+        assert path.stem == finding.name
+        old = path.rename(tmp_path / f"{short(finding.name)}.toml")
+        assert len(old.stem) == len(path.stem) - 4
+        assert keep(tmp_path, finding) == old
+    before = sorted(path.name for path in tmp_path.iterdir())
+    again = run_campaign(plan(folder=tmp_path, seed=2))
+    assert again.result.findings == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("digits", [4, 8])
+def test_a_file_of_another_finding_with_the_same_digits_does_not_swallow_one(
+    tmp_path: Path, first: First, digits: int
+) -> None:
+    finding = next(finding for finding in first.outcome.result.findings if finding.check == "spend_cap")
+    name = f"spend_cap-{finding.fingerprint[:digits]}"
+    other, _ = save(tmp_path, name, SavedCase("spend_cap", case_of("list:hang,429cap"), "another"))
+    path = keep(tmp_path, finding)
+    assert path != other
+    assert read(path).case.script == finding.case.script
+    assert str(read(other).case.script) == "list:hang,429cap"
+    assert keep(tmp_path, finding) == path
+
+
+def test_a_file_that_cannot_be_read_is_left_alone(tmp_path: Path, first: First) -> None:
+    finding = first.outcome.result.findings[0]
+    path = keep(tmp_path, finding)
+    path.write_text("a person is in the middle of something")
+    assert keep(tmp_path, finding) == path

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,7 +13,7 @@ from mcp import ClientSession
 
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.examples import careful_agent, naive_agent, sdk_client
 from fuzzmcp.harness.run import HarnessError
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, CannotRun, Search
@@ -65,6 +66,38 @@ def test_every_finding_has_evidence_that_belongs_to_its_run(naive):
 def test_no_two_findings_have_the_same_name(naive):
     names = [finding.name for finding in naive.findings]
     assert len(set(names)) == len(names)
+
+
+@asynccontextmanager
+async def raises_types_that_collide(server):
+    """A client that answers two faults by two exceptions, so that both bugs have the digits 5a5ae816."""
+    async with sdk_client.connect(server) as call_tool:
+
+        async def call(name, arguments):
+            result = await call_tool(name, arguments)
+            if result.isError if hasattr(result, "isError") else result.is_error:
+                late = "timed out" in result.content[0].text
+                raise type("E15874" if late else "E52781", (Exception,), {})
+            return result
+
+        yield call
+
+
+def test_two_bugs_whose_names_collide_are_both_told():
+    contract = replace(contract_of(naive_agent.connect), accepts=())
+    found = Search(
+        target_of(raises_types_that_collide),
+        case_of(),
+        contract,
+        checks=("expected_errors",),
+        budget=Budget(runs=100),
+        phases=("calibrate", "sweep"),
+    ).run()
+    names = {finding.bug: finding.name for finding in found.findings if finding.fingerprint.startswith("5a5ae816")}
+    assert names == {
+        "expected_errors|error|E52781": "expected_errors-5a5ae816",
+        "expected_errors|504|E15874": "expected_errors-5a5ae816-2",
+    }
 
 
 def test_a_careful_client_is_not_accused_and_the_checks_were_exercised():

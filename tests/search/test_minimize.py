@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fuzzmcp.api import case_of
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.script import Script
-from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
+from fuzzmcp.search.minimize import StopSearch, _simpler, complexity, minimize, spelled, with_script
 from fuzzmcp.strategies import cases
 
 ORDER = 'get_order(order_id="A1")'
@@ -155,3 +155,10 @@ def test_two_cases_are_spelled_alike_only_when_they_run_alike():
         replace(case, outputs={"get_order": {"order_id": "A1"}}),
     ]
     assert len({spelled(case), *map(spelled, others)}) == 5
+
+
+def test_an_extra_is_never_replaced_by_an_answer() -> None:
+    """It would be spelled like the answer itself, and yet do nothing."""
+    for variant in _simpler(case_of("ok+ping,429+dup@3")):
+        for step in variant.script.steps:
+            assert all(extra.fault.role == "extra" for extra in step.extras), str(variant.script)

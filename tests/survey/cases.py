@@ -9,9 +9,13 @@ from typing import Any
 
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call, Case
+from fuzzmcp.search.campaign import name_in
 from fuzzmcp.search.corpus import SavedCase, save
+from fuzzmcp.search.findings import short
 from survey.results import Found, Result
 from survey.verdicts import Seen
+
+CASES = Path(__file__).parents[2] / "examples" / "clients" / "cases"
 
 
 def case_from(data: Mapping[str, Any]) -> Case:
@@ -36,9 +40,10 @@ def case_from(data: Mapping[str, Any]) -> Case:
     )
 
 
-def file_of(row: str, found: Found) -> str:
+def file_of(row: str, found: Found, folder: Path = CASES) -> str:
     """Where a finding's case lies, below the folder of cases."""
-    return f"{row}/{found.name}.toml"
+    old = f"{row}/{short(found.name)}.toml"
+    return old if (folder / old).exists() else f"{row}/{found.name}.toml"
 
 
 def save_true(folder: Path, all_seen: Iterable[Seen], results: Mapping[str, Result]) -> tuple[Path, ...]:
@@ -52,7 +57,8 @@ def save_true(folder: Path, all_seen: Iterable[Seen], results: Mapping[str, Resu
         if verdict is None or verdict.word != "true":
             continue
         note = f"{found.message} ({versions_of(results[row.name])})"
-        path, is_new = save(folder / row.name, found.name, SavedCase(found.check, case_from(found.case), note))
+        saved = SavedCase(found.check, case_from(found.case), note)
+        path, is_new = save(folder / row.name, name_in(folder / row.name, found.name, saved), saved)
         if is_new:
             new.append(path)
     return tuple(new)

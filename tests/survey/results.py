@@ -10,7 +10,8 @@ from typing import Any
 
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.report.model import Report, contract_json
+from fuzzmcp.report.build import contract_json
+from fuzzmcp.report.model import Report
 from fuzzmcp.report.phrases import status
 
 VERSION = 1

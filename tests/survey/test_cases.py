@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from fuzzmcp.api import contract_of
 from fuzzmcp.harness.run import drive
-from fuzzmcp.report.model import case_json
+from fuzzmcp.report.build import case_json
 from fuzzmcp.search.corpus import FAILS, FIXED, read, replayed
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import load

@@ -17,7 +17,7 @@ import pytest
 
 from fuzzmcp import upstream
 from fuzzmcp.harness.clock import EPOCH, Deadlock, VirtualClock
-from fuzzmcp.harness.clock.thread_registry import places
+from fuzzmcp.harness.clock.thread_registry import registrations
 from fuzzmcp.harness.observe.stacks import CALL
 from fuzzmcp.upstream import BudgetSpent, NoVirtualTime, Upstream
 
@@ -32,7 +32,7 @@ def _everything_is_restored() -> Any:
     state = random.getstate()
     yield
     assert (time.sleep, time.monotonic, time.time, threading.Thread.start) == REAL
-    assert threading.get_ident() not in places
+    assert threading.get_ident() not in registrations
     assert CALL.get() is None
     assert random.getstate() == state
 

@@ -22,7 +22,7 @@ from fuzzmcp.examples import sdk_client
 from fuzzmcp.harness.observe.layers import stack_of
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.upstream import Upstream
-from fuzzmcp.upstream.sessions import Session
+from fuzzmcp.upstream.sessions import HttpSession
 
 from .network import installed
 
@@ -163,19 +163,19 @@ def test_no_frame_outlives_a_run(backend: str) -> None:
 
 def test_the_requests_of_http_and_of_mcp_are_compared_apart_on_the_same_stacks() -> None:
     stacks = Stacks()
-    session = Session(stacks)
+    session = HttpSession(stacks)
 
     def loops() -> list[Any]:
         seen: list[Any] = []
         for _ in range(2):
-            seen += [session.take(0, 1)[1], stacks.take(0, 1)[1]]
+            seen += [session.take(0)[1], stacks.take(0)[1]]
         return seen
 
     assert [loop is not None for loop in loops()] == [False, False, True, True]
 
 
 def test_no_thread_outlives_a_block() -> None:
-    before = {thread for thread in threading.enumerate() if thread.name == "fuzzmcp upstream"}
+    before = {thread for thread in threading.enumerate() if thread.name == "fuzzmcp virtual time"}
     with upstream.virtual():
-        assert any(thread.name == "fuzzmcp upstream" for thread in threading.enumerate())
-    assert {thread for thread in threading.enumerate() if thread.name == "fuzzmcp upstream"} == before == set()
+        assert any(thread.name == "fuzzmcp virtual time" for thread in threading.enumerate())
+    assert {thread for thread in threading.enumerate() if thread.name == "fuzzmcp virtual time"} == before == set()

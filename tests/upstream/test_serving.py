@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
@@ -22,7 +23,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search.stacking import CallCost, Seen, seen, seen_below
 from fuzzmcp.upstream import Upstream
-from fuzzmcp.upstream.in_run import Below, beside
+from fuzzmcp.upstream.in_run import Below, below_of, beside
 
 from .network import installed
 
@@ -214,9 +215,26 @@ def test_an_endless_loop_over_http_is_cut_short(blocking: bool) -> None:
     assert cost.requests == 51
 
 
-def test_a_client_without_a_backend_of_the_run_gets_one_with_nothing_wrong() -> None:
-    run = drive(case_of(), target_of(asks_its_backend))
-    assert run.outcomes[0].status == "returned"
+def test_a_client_that_asks_for_a_backend_gets_one_with_nothing_wrong_in_a_plain_run() -> None:
+    assert fuzzmcp.run(asks_its_backend).outcomes[0].status == "returned"
+
+
+def test_an_endless_loop_over_http_is_cut_short_in_a_plain_run_too() -> None:
+    async def endless(server: Any, model: Upstream) -> None:
+        async with http.AsyncClient(transport=model.transport(http)) as client:
+            while True:
+                await client.get(URL)
+
+    assert "budget" in fuzzmcp.run(endless, contract=Contract(max_frames=50)).stopped
+
+
+def test_a_run_of_a_client_that_asks_for_a_backend_needs_one_handed_in() -> None:
+    with pytest.raises(TypeError, match="asks_its_backend takes an HTTP backend as 'model'"):
+        drive(case_of(), target_of(asks_its_backend))
+
+
+def test_a_client_that_asks_for_no_backend_is_handed_none() -> None:
+    assert below_of(target_of(sdk_client.connect)) is None
 
 
 backend = Upstream(ok={"from": "beside"}, hints="decimal")
@@ -228,5 +246,5 @@ async def answered(server: Any, model: Upstream) -> Any:
 
 
 def test_the_backend_beside_a_client_says_how_it_answers() -> None:
-    assert drive(case_of(), target_of(answered)).outcomes[0].value == {"from": "beside"}
+    assert fuzzmcp.run(answered).outcomes[0].value == {"from": "beside"}
     assert backend.requests == (), "each run has one of its own"

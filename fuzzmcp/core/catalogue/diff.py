@@ -15,13 +15,13 @@ from fuzzmcp.core.catalogue.schema_view import Document, case_free, text_of
 from fuzzmcp.core.catalogue.schema_words import MISSING, come_or_gone, shown
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool
 from fuzzmcp.core.drift import Drift, Edit, apply
-from fuzzmcp.core.script import TEXT_MAX, Script, Step, action
+from fuzzmcp.core.protocol import TEXT_MAX
+from fuzzmcp.core.script import Script, Step, action
 
 Json = Any
 Part = Literal["tool", "description", "annotations", "arguments", "output"]
 _HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
 """Annotations with what the specification says of a tool that does not say it."""
-_CHECKS = {"toolgone": ("error_channels", "no_pointless_retry"), "unstructured": ("drift_caught",)}
 _OVERWRITE = ("retype", "replace", "drop", "reformat")
 
 
@@ -184,7 +184,7 @@ def scripts_of(found: Sequence[Difference]) -> tuple[tuple[str, Script], ...]:
     for tool in dict.fromkeys(each.tool for each in found):
         own = [each for each in found if each.tool == tool]
         scripts += [(tool, _script(drift)) for drift in _drifts(own)]
-        faults = dict.fromkeys(each.fault for each in own if each.fault not in ("", "drift"))
+        faults = dict.fromkeys(each.fault for each in own if each.fault and each.edit is None)
         scripts += [(tool, Script((Step(action(fault)),))) for fault in faults]
     return tuple(scripts)
 
@@ -192,7 +192,7 @@ def scripts_of(found: Sequence[Difference]) -> tuple[tuple[str, Script], ...]:
 def plays(script: Script, difference: Difference) -> bool:
     """Whether a script of the same tool plays this difference."""
     answer = script.steps[0].answer
-    if difference.fault == "drift":
+    if difference.edit is not None:
         return isinstance(answer.value, tuple) and difference.edit in answer.value
     return bool(difference.fault) and answer.name == difference.fault
 
@@ -207,7 +207,8 @@ def checks_of(tool: Tool, script: Script) -> tuple[str, ...]:
     """
     answer = script.steps[0].answer
     if not isinstance(answer.value, tuple):
-        return _CHECKS[answer.name]
+        refused = "protocol_error" in answer.fault.traits
+        return ("error_channels", "no_pointless_retry") if refused else ("drift_caught",)
     drifted = apply(answer.value, tool.sample_output)
     return ("valid_accepted" if tool.accepts_output(drifted) else "drift_caught",)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -104,7 +105,9 @@ def crm() -> Catalogue:
     return load_text(resources.files("fuzzmcp.core.catalogue").joinpath("crm.json").read_text("utf-8"), "crm.json")
 
 
-def load(source: str | Path | Sequence[Mapping[str, Json]] | Mapping[str, Json] | Catalogue | None) -> Catalogue:
+def load(
+    source: str | os.PathLike[str] | Sequence[Mapping[str, Json]] | Mapping[str, Json] | Catalogue | None,
+) -> Catalogue:
     """A catalogue from a JSON file, from tool definitions, or the bundled one for None.
 
     Raises:
@@ -112,12 +115,13 @@ def load(source: str | Path | Sequence[Mapping[str, Json]] | Mapping[str, Json] 
     """
     if source is None:
         return crm()
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, os.PathLike)):
+        place = os.fsdecode(source)
         try:
-            text = Path(source).read_text("utf-8")
+            text = Path(place).read_text("utf-8")
         except (OSError, ValueError) as error:
-            raise ToolsError(f"{source}: cannot be read: {error}") from None
-        return load_text(text, str(source))
+            raise ToolsError(f"{place}: cannot be read: {error}") from None
+        return load_text(text, place)
     if isinstance(source, tuple) and all(isinstance(tool, Tool) for tool in source):
         return source
     return _catalogue(source, "tools")

@@ -14,11 +14,10 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, Protocol, TypeVar
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, LoopStalled
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, LoopStalled
 from fuzzmcp.harness.clock.internals import fire, has_asyncgens
-from fuzzmcp.harness.clock.limits import UPTIME
-from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.loop_run import Handle, LoopRun
 from fuzzmcp.harness.clock.managed import Worker
 from fuzzmcp.harness.clock.thread_registry import Timed
 
@@ -29,7 +28,7 @@ OnException = Callable[[dict[str, Any]], None]
 _CANCELS = 10  # how often a teardown cancels a task that swallows it
 
 
-class AsyncioRun(Timeline):
+class AsyncioRun(LoopRun):
     """One run on a `VirtualLoop`."""
 
     def __init__(
@@ -50,7 +49,7 @@ class AsyncioRun(Timeline):
             self.loop.set_exception_handler(lambda _, context: on_exception(context))
 
     @property
-    def timeline(self) -> Timeline:
+    def loop_run(self) -> LoopRun:
         return self
 
     def monotonic(self) -> float:
@@ -63,7 +62,7 @@ class AsyncioRun(Timeline):
         return self._now
 
     def _move(self, uptime: float) -> None:
-        # As in Timeline.now, but once per move: it is read far more often. Both at once: other threads read them too.
+        # As in LoopRun.now, but once per move: it is read far more often. Both at once: other threads read them too.
         self.uptime, self._now = uptime, round(uptime - UPTIME, 9)
 
     def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
@@ -71,12 +70,12 @@ class AsyncioRun(Timeline):
         return schedule(self.uptime if when <= self.now() else UPTIME + when, self.guarded(callback))
 
     def woken(self) -> None:
-        """Another thread may have something for the loop."""
-        if self.crew is not None:
-            self.crew.wake(self.crew.main)
+        """Tell the scheduler that another thread has given the loop something to do."""
+        if self.scheduler is not None:
+            self.scheduler.wake(self.scheduler.main)
 
     def hurry(self) -> None:
-        self.last_turn = min(self.last_turn, self.turns + limits.FAIR)
+        self.last_turn = min(self.last_turn, self.turns + base.FAIR)
 
     def begin_drain(self) -> None:
         super().begin_drain()
@@ -135,7 +134,7 @@ class AsyncioRun(Timeline):
     def _report(self, task: asyncio.Task[Any], root: asyncio.Task[Any]) -> None:
         if not task.done() or task.cancelled():
             return
-        error = task.exception()  # asking marks it as retrieved: the root's comes out of run()
+        error = task.exception()  # to ask marks it as retrieved; that of the root comes out of run()
         if error is not None and task is not root:
             message = "unhandled exception in a task that was cancelled at the end of the run"
             self.loop.call_exception_handler({"message": message, "exception": error, "task": task})
@@ -143,25 +142,25 @@ class AsyncioRun(Timeline):
     # -- called by the selector ----------------------------------------------------------------------------------------
 
     def out_of_turns(self) -> None:
-        """Too many turns at one moment: somebody polls, so let time pass; or it is time to give up."""
+        """The loop turned too often at one moment: some task polls, so let time pass, or give up."""
         if self.fault is not None and not self.draining:
             if self._root.done():  # the loop stops in this turn, and must: asyncio would stop the next one instead
                 return
             raise self.fault
-        if self.turns <= self._last_turn and self.crew is not None:  # it was only to hurry
+        if self.turns <= self._last_turn and self.scheduler is not None:  # hurry() had lowered the limit
             self.last_turn = self._last_turn
-            self.crew.let_others()
+            self.scheduler.run_others()
             return
         if self.draining:
             raise Exhausted
         due = self.next_due()
         if due == math.inf:
-            raise Deadlock(f"the loop turned {limits.SPIN} times with no timer set: something polls for ever")
+            raise Deadlock(f"the loop turned {base.SPIN} times with no timer set: something polls for ever")
         self._jump(due)
 
     def stand_still(self, select: Callable[[None], list[Any]]) -> list[Any]:
-        """Nothing is ready: wait for a worker, or jump, or be idle."""
-        if self.crew is not None and self.crew.let_others():
+        """Nothing is ready: let other threads work, wait for a worker, jump, or be idle."""
+        if self.scheduler is not None and self.scheduler.run_others():
             return []
         due = self.next_due()
         self.idle = due == math.inf
@@ -174,7 +173,7 @@ class AsyncioRun(Timeline):
         if due < math.inf:
             self._jump(due)
         elif self.draining:
-            if not self.dismiss():
+            if not self.end_threads():
                 raise Exhausted
         else:
             self.ask_idle(quiet_turns=1)
@@ -182,20 +181,20 @@ class AsyncioRun(Timeline):
 
     def next_due(self) -> float:
         due = self.loop.next_due()
-        return due if self.crew is None else min(due, self.crew.next_due())
+        return due if self.scheduler is None else min(due, self.scheduler.next_due())
 
     def _jump(self, due: float) -> None:
         due = min(due, self.loop.next_guard())
         if due > self.uptime:
             self._move(due)
-        if self.crew is not None:
-            self.crew.release_due()
+        if self.scheduler is not None:
+            self.scheduler.release_due()
         if not self.draining:
-            self.last_turn = self._last_turn = self.turns + limits.SPIN
+            self.last_turn = self._last_turn = self.turns + base.SPIN
 
 
-class Run(Protocol):
-    """What a loop needs of the run that it belongs to."""
+class LoopDriver(Protocol):
+    """What a `VirtualLoop` needs of the one that moves its time."""
 
     turns: int
     last_turn: int
@@ -206,7 +205,7 @@ class Run(Protocol):
     @property
     def on_task(self) -> Any: ...
     @property
-    def timeline(self) -> Timeline: ...
+    def loop_run(self) -> LoopRun: ...
     @property
     def uptime(self) -> float: ...
     def woken(self) -> None: ...
@@ -215,9 +214,9 @@ class Run(Protocol):
 
 
 class _Selector(selectors.DefaultSelector):
-    """The place where an event loop waits: ours does not."""
+    """The object in which an event loop waits. This one never waits for a timer."""
 
-    run: Run
+    driver: LoopDriver
     registered = 0
 
     def register(self, *args: Any) -> selectors.SelectorKey:
@@ -229,18 +228,18 @@ class _Selector(selectors.DefaultSelector):
         return super().unregister(fileobj)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        run = self.run
-        run.turns = turns = run.turns + 1
-        if turns > run.last_turn:
-            run.out_of_turns()
+        driver = self.driver
+        driver.turns = turns = driver.turns + 1
+        if turns > driver.last_turn:
+            driver.out_of_turns()
         events: list[tuple[selectors.SelectorKey, int]] = []
-        if timeout is None or self.registered > 1:  # one is the loop's own pipe, which only ends a wait
+        if timeout is None or self.registered > 1:  # one is the pipe of the loop itself, which only ends a wait
             poll = super().select
             events = poll(0)
             if timeout is None and not events:  # the loop's own timers are unused, so None says that nothing is ready
-                events = run.stand_still(poll)
-        if run.earliest <= run.uptime:
-            run.loop.release_due()
+                events = driver.stand_still(poll)
+        if driver.earliest <= driver.uptime:
+            driver.loop.release_due()
         return events
 
 
@@ -251,12 +250,12 @@ def _first(timers: list[tuple[float, int, asyncio.TimerHandle]]) -> float:
 
 
 class VirtualLoop(Timed, asyncio.SelectorEventLoop):
-    """asyncio's loop with its own timers: exact, however far away, and first come first served at the same moment."""
+    """asyncio's loop with timers of its own: exact at any distance, and first come first served at one moment."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, driver: LoopDriver) -> None:
         selector = _Selector()
-        selector.run = run
-        self._run = run
+        selector.driver = driver
+        self._driver = driver
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._sequence = itertools.count()
         self._full = 64
@@ -267,7 +266,7 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        return self._run.uptime
+        return self._driver.uptime
 
     def call_at(  # type: ignore[override]  # typeshed's TypeVarTuple needs Python 3.11
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -281,8 +280,8 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
                 heapq.heapify(self._timers)
                 self._full = max(64, 2 * len(self._timers))
             heapq.heappush(self._timers, (when, next(self._sequence), timer))
-            if when < self._run.earliest:
-                self._run.earliest = when
+            if when < self._driver.earliest:
+                self._driver.earliest = when
         else:
             self._endless = [endless for endless in self._endless if not endless.cancelled()]
             self._endless.append(timer)
@@ -292,15 +291,15 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         handle = super().call_soon_threadsafe(callback, *args, context=context)
-        self._run.woken()
+        self._driver.woken()
         return handle
 
     def guard_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        """A timer that is no reason to jump: it is called when the clock comes by for another one's sake."""
+        """A timer that is no reason to jump: it is called when the clock passes it for another reason."""
         timer = asyncio.TimerHandle(when, callback, (), self, None)
         heapq.heappush(self._guards, (when, next(self._sequence), timer))
-        if when < self._run.earliest:
-            self._run.earliest = when
+        if when < self._driver.earliest:
+            self._driver.earliest = when
         return timer
 
     def close(self) -> None:
@@ -316,29 +315,29 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
         return _first(self._guards)
 
     def release_due(self) -> None:
-        now = self._run.uptime
+        now = self._driver.uptime
         for timers in (self._guards, self._timers):
             while timers and timers[0][0] <= now:
                 timer = heapq.heappop(timers)[2]
                 if not timer.cancelled():
                     self.call_soon(fire, timer)
-        self._run.earliest = min(timers[0][0] if timers else math.inf for timers in (self._guards, self._timers))
+        self._driver.earliest = min(timers[0][0] if timers else math.inf for timers in (self._guards, self._timers))
 
     def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
         # Not a task factory: a client may set one of its own, and that would replace ours.
-        on_task = self._run.on_task
+        on_task = self._driver.on_task
         parent = None if on_task is None else asyncio.current_task(self)
         task = super().create_task(coro, **kwargs)
         if len(self._births) >= self._many:
             self._births = [birth for birth in self._births if birth() is not None]
             self._many = max(64, 2 * len(self._births))
         self._births.append(weakref.ref(task))
-        if on_task is not None and not self._run.draining:
+        if on_task is not None and not self._driver.draining:
             on_task(task, parent)
         return task
 
     def living_tasks(self) -> list[asyncio.Task[Any]]:
-        """In the order of birth: asyncio keeps them in a set, whose order differs from run to run."""
+        """In the order of birth. asyncio keeps them in a set, and its order differs from run to run."""
         known = [task for birth in self._births if (task := birth()) is not None and not task.done()]
         if not known:
             return []  # the usual end, and cheap: all_tasks looks at the tasks of every loop that ever was
@@ -348,15 +347,15 @@ class VirtualLoop(Timed, asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]  # as above
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        timeline = self._run.timeline
+        loop_run = self._driver.loop_run
         if executor is None or isinstance(executor, ThreadPoolExecutor):
             return super().run_in_executor(executor, func, *args)
-        worker = Worker(timeline.watchdog, awaited=True)  # another process
-        timeline.hire(worker)
+        worker = Worker(loop_run.watchdog, awaited=True)  # another process
+        loop_run.register(worker)
         try:
             future: asyncio.Future[Any] = super().run_in_executor(executor, func, *args)
         except BaseException:
-            timeline.delivered(worker)
+            loop_run.delivered(worker)
             raise
-        future.add_done_callback(lambda _: timeline.delivered(worker))
+        future.add_done_callback(lambda _: loop_run.delivered(worker))
         return future

@@ -20,16 +20,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fuzzmcp.harness.clock.errors import Exhausted, raise_exhausted
+from fuzzmcp.harness.clock.base import Exhausted, raise_exhausted
 
 # -- threading and queue -----------------------------------------------------------------------------------------------
 
 CONDITION_WAIT = threading.Condition.wait.__code__
-"""What calls the next one for each wait: the lock that it waits for is notified by being released."""
+"""The code that makes a lock for each wait, by the function below. Releasing that lock ends the wait."""
 ALLOCATE_LOCK = "_allocate_lock"
-"""In `threading`: what makes that lock."""
+"""The name in `threading` of the function that makes that lock."""
 THREADING_CLOCK, QUEUE_CLOCK = "_time", "time"
-"""In `threading` and `queue`: their own names for `time.monotonic`."""
+"""The names for `time.monotonic` in `threading` and in `queue`."""
 WAITING_FILES = {
     code.co_filename
     for code in (
@@ -44,7 +44,7 @@ WAITING_FILES = {
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """This thread's, if any. The public function raises instead, and costs more than the answer."""
+    """The loop of this thread, if one runs. The public function raises instead, and costs more."""
     return asyncio.events._get_running_loop()
 
 
@@ -116,18 +116,18 @@ def _trio_taken_up(known: dict[str, Any], wakeup: int) -> None:
 
 
 def has_asyncgens(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether some may have to be closed. A peek, because asking in public costs a third of an empty run."""
+    """Whether some may have to be closed. The public way to ask costs a third of an empty run."""
     return bool(getattr(loop, "_asyncgens", True))
 
 
 def fire(timer: asyncio.TimerHandle) -> None:
     """Call it, as the loop does with its own timers."""
-    if not timer.cancelled():  # by a callback before it in the same turn
+    if not timer.cancelled():  # an earlier callback of the same turn may have cancelled it
         timer._run()
 
 
 def failed_unseen(task: Any) -> bool:
-    """Whether it failed and nobody has asked why. To ask in public marks it as seen, and its `repr` costs too much."""
+    """Whether it failed and no code has asked why. The public way marks it as seen, and its `repr` costs too much."""
     return bool(getattr(task, "_log_traceback", False))
 
 
@@ -135,14 +135,14 @@ def failed_unseen(task: Any) -> bool:
 
 
 ANYIO_POOL = "anyio._backends._asyncio"
-"""Where the class of its worker threads is defined: they wait for jobs as long as their loop lives."""
+"""The module of its class of worker threads, which wait for jobs as long as their loop lives."""
 
 
 # -- trio: imported where it is used, because it is an extra -----------------------------------------------------------
 
 
 def trio_thread_cache() -> Any:
-    """The class of its thread cache: every way into a thread leads through it."""
+    """The class of its thread cache, through which trio starts every thread."""
     import trio
 
     return type(trio._core._thread_cache.THREAD_CACHE)

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import get_ident
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, LoopStalled
-from fuzzmcp.harness.clock.limits import UPTIME
-from fuzzmcp.harness.clock.managed import Member, Worker
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, LoopStalled
+from fuzzmcp.harness.clock.managed import ManagedThread, Worker
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,12 @@ class Handle(Protocol):
         """Never call it. Too late, or twice, does nothing."""
 
 
-class Timeline(ABC):
+class LoopRun(ABC):
     """What a loop, the replaced functions and the watchdog share about one run.
 
-    A run with one thread has no crew. With more, one of them at a time is at work, and only the loop's thread moves the
-    time. So when it finds everybody at rest, whatever they had to say is in its queue already.
+    A run with one thread has no scheduler. A run with more has one: one thread works at a time, and only the loop's
+    thread moves the time. It moves the time when all threads are parked. What they had to tell the loop is in the queue
+    of the loop by then.
     """
 
     on_task: Callable[..., None] | None = None
@@ -46,19 +46,20 @@ class Timeline(ABC):
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None) -> None:
         self.watchdog = watchdog
-        self.thread = get_ident()
+        self.main_ident = get_ident()
         self.blocked: list[Blocked] = []
         self.workers: set[Worker] = set()
         self.turns = 0
-        self.last_turn = limits.SPIN
+        self.last_turn = base.SPIN
         self.waiting = False  # in real time, for a worker
-        self.idle = False  # while waiting: but for the workers, nothing could happen any more
+        self.idle = False  # while waiting: nothing but the workers could make anything happen
         self.draining = False
         self.over = False
         self.struck = False
         self.fault: BaseException | None = None
-        self.crew: Crew | None = None
+        self.scheduler: ThreadScheduler | None = None
         self._on_idle = on_idle
+        self._at_end: list[Callable[[], None]] = []
         self._idle_turn = -9
         self._slept: dict[str, int] = {}
         self._slept_turn = self._slept_count = 0
@@ -83,14 +84,14 @@ class Timeline(ABC):
         # Rounded: (UPTIME + 0.1) - UPTIME is not 0.1, and a nanosecond is the resolution of a real clock too.
         return round(self.monotonic() - UPTIME, 9)
 
-    def crewed(self) -> Crew:
-        """The threads of this run: asked for as soon as there is a second one, or might be."""
-        if self.crew is None:
-            self.crew = Crew(self)
-        return self.crew
+    def ensure_scheduler(self) -> ThreadScheduler:
+        """The scheduler of this run's threads, made when a second thread comes or might come."""
+        if self.scheduler is None:
+            self.scheduler = ThreadScheduler(self)
+        return self.scheduler
 
     def hurry(self) -> None:  # noqa: B027  (a hook)
-        """Threads wait for their turn: let them go first before long, however busy the loop is."""
+        """Let the threads in the queue work soon, also when the loop is busy."""
 
     # -- the loop's decisions ------------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class Timeline(ABC):
     def ask_idle(self, quiet_turns: int) -> None:
         """Tell `on_idle`; raise Deadlock if it was told `quiet_turns` ago and nothing came of it."""
         if self._on_idle is None or self.turns == self._idle_turn + quiet_turns:
-            stuck = sum(worker.running and not worker.dismissed for worker in self.workers if worker.patience <= 0)
+            stuck = sum(worker.running and not worker.jobless for worker in self.workers if worker.patience <= 0)
             raise Deadlock(
                 "nothing is ready, no timer is set and no thread is at work: this waits for ever"
                 + (f" ({stuck} threads were given up on: they did nothing in real time)" if stuck else "")
@@ -117,7 +118,7 @@ class Timeline(ABC):
 
     def stop(self, fault: BaseException) -> None:
         """The same from any thread."""
-        if get_ident() == self.thread:
+        if get_ident() == self.main_ident:
             self.fail(fault)
         else:
             self.post(self.fail, fault)
@@ -133,24 +134,30 @@ class Timeline(ABC):
 
     def begin_drain(self) -> None:
         self.draining = True
-        self.last_turn = self.turns + limits.DRAIN
+        self.last_turn = self.turns + base.DRAIN
 
-    def dismiss(self) -> bool:
-        """End the threads that wait for something; whether there was any that had not been told before."""
-        crew = self.crew
-        if crew is None or crew.over:
+    def end_threads(self) -> bool:
+        """End the threads that wait for something; False when they were told before, or there are none."""
+        scheduler = self.scheduler
+        if scheduler is None or scheduler.over:
             return False
-        crew.disband()
+        scheduler.end_all()
         return True
 
+    def at_end(self, callback: Callable[[], None]) -> None:
+        """Call it when the run is over. From any thread of the run."""
+        self._at_end.append(callback)
+
     def end(self) -> None:
-        self.dismiss()
+        self.end_threads()
         self.over = True
+        while self._at_end:
+            self._at_end.pop()()
 
     # -- time.sleep ----------------------------------------------------------------------------------------------------
 
     def block(self, seconds: float, frame: FrameType) -> None:
-        """time.sleep on the loop's thread. One entry per place and turn, else a polling loop would fill the memory."""
+        """time.sleep on the loop's thread. It has one entry per place and turn: else polling would fill the memory."""
         if self._slept_turn != self.turns:
             self._slept, self._slept_turn, self._slept_count = {}, self.turns, 0
         where = where_is(frame)
@@ -162,30 +169,35 @@ class Timeline(ABC):
             else:
                 self._slept[where] = len(self.blocked)
                 self.blocked.append(Blocked(self.now(), seconds, where))
-            if self.crew is None:
+            if self.scheduler is None:
                 self.advance(seconds)
             else:
-                self.crew.pass_time(seconds)
-        if self._slept_count == limits.SLEEPS:
+                self.scheduler.pass_time(seconds)
+        if self._slept_count == base.SLEEPS:
             self.blocked.append(Blocked(self.now(), math.inf, where))
-        if self._slept_count >= limits.SLEEPS:
-            raise LoopStalled(f"the loop does not turn: time.sleep was called {limits.SLEEPS} times without awaiting")
+        if self._slept_count >= base.SLEEPS:
+            raise LoopStalled(f"the loop does not turn: time.sleep was called {base.SLEEPS} times without awaiting")
 
-    def sleep_in_thread(self, member: Member, seconds: float, frame: FrameType) -> None:
-        """time.sleep on another thread; inf is until the run ends."""
-        self.crewed().wait(member, _never, seconds, frame)
+    def block_for_ever(self, frame: FrameType, why: str) -> NoReturn:
+        """Raise `LoopStalled`: the loop's thread would wait for ever. The frame says who blocks the loop."""
+        self.blocked.append(Blocked(self.now(), math.inf, where_is(frame)))
+        raise LoopStalled(f"the loop does not turn: {why}")
+
+    def sleep_in_thread(self, managed: ManagedThread, seconds: float, frame: FrameType) -> None:
+        """Park another thread, as `time.sleep` does; inf is until the run ends."""
+        self.ensure_scheduler().wait(managed, _never, seconds, frame)
 
     def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None:
-        """A loop was blocked by a wait that began at `since`, by the time of `time.monotonic`."""
+        """Write down that a wait blocked a loop. It began at `since`, in the time of `time.monotonic`."""
         seconds = math.inf if for_ever else round(self.monotonic() - since, 9)
         if seconds > 0:
             self.blocked.append(Blocked(round(since - UPTIME, 9), seconds, where_is(frame)))
 
     # -- workers -------------------------------------------------------------------------------------------------------
 
-    def hire(self, worker: Worker) -> None:
+    def register(self, worker: Worker) -> None:
         self.workers.add(worker)
-        if get_ident() == self.thread:
+        if get_ident() == self.main_ident:
             self.changed()
 
     def delivered(self, worker: Worker) -> None:
@@ -195,10 +207,10 @@ class Timeline(ABC):
 
     def charge(self, seconds: float) -> None:
         """The watchdog saw the loop stand still for `seconds` more."""
-        if self.crew is not None:
-            self.crew.patience -= seconds
+        if self.scheduler is not None:
+            self.scheduler.patience -= seconds
         for worker in tuple(self.workers):
-            if worker.holds(self.idle) and not (isinstance(worker, Member) and not worker.away):
+            if worker.holds(self.idle) and not (isinstance(worker, ManagedThread) and not worker.preempted):
                 worker.patience -= seconds
                 if not worker.holds(self.idle):
                     self.post(self.changed)

@@ -1,29 +1,30 @@
-"""Work in other threads, as the clock sees it: does it have to stand still for it?"""
+"""Work in other threads, as the clock sees it, and what the scheduler of threads needs of a run."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol
 
-from fuzzmcp.harness.clock.limits import GRACE
-from fuzzmcp.harness.clock.real import real_lock
+from fuzzmcp.harness.clock.base import GRACE, real_lock
 
 
 @dataclass(eq=False)
 class Worker:
     """Work in another thread, for which the clock must stand still."""
 
-    patience: float  # real seconds of standing still that are left to it
+    patience: float  # real seconds for which the clock may still stand still for it
     daemon: bool = False  # a daemon thread may outlive the run: time passes without it, but no deadlock is declared
-    awaited: bool = False  # its result is not delivered yet
+    awaited: bool = False  # the result is not delivered yet
     running: bool = False
-    dismissed: bool = False  # a thread of a pool that has no job: idle is its natural state
+    jobless: bool = False  # a thread of a pool without a job: it may be idle for ever
 
     def holds(self, idle: bool) -> bool:
-        if self.dismissed or (self.daemon and not idle):
+        if self.jobless or (self.daemon and not idle):
             return False
-        # Who was given up on gets a last chance before a deadlock is declared: something may have set it going again.
+        # A thread that was given up on gets a last chance before a deadlock is declared: it may be going again.
         return (self.awaited or self.running) and self.patience > (-GRACE if idle else 0)
 
 
@@ -34,20 +35,44 @@ def _closed_gate() -> Any:
 
 
 @dataclass(eq=False)
-class Member(Worker):
-    """A thread of a run, which takes its turns with the others: see `crew`."""
+class ManagedThread(Worker):
+    """A thread of a run, which takes turns with the others: see `thread_scheduler`."""
 
     name: str = ""
     ident: int | None = None  # None: it has not begun yet
     gate: Any = field(default_factory=_closed_gate, repr=False)  # opened for each of its turns
-    resting: bool = False  # in a wait that the clock knows
-    due: float = math.inf  # while resting: when it wakes at the latest
-    since: int = 0  # while resting: its place among those that wake at the same moment
-    polling: bool = False  # while resting: it wakes whenever time has passed
-    away: bool = False  # it lost its turn, because it works for too long or waits for something that nobody knows
+    parked: bool = False  # in a wait that the clock knows
+    due: float = math.inf  # while parked: when it wakes at the latest
+    since: int = 0  # while parked: its place among those that wake at the same moment
+    polling: bool = False  # while parked: it wakes whenever time has passed
+    preempted: bool = False  # it lost its turn: it works for too long, or waits for something unknown
     gone: bool = False
     pool: bool = False  # a thread of a pool
-    loops: int = 0  # event loops of its own that are running
-    joiners: list[Member] = field(default_factory=list, repr=False)
-    yields: int = 0  # how often it let the others go first, at `moment`
+    loops: int = 0  # event loops that run on it
+    joiners: list[ManagedThread] = field(default_factory=list, repr=False)
+    yields: int = 0  # how often it let the others go first at `moment`
     moment: float = -math.inf
+
+
+class ThreadLoop(Protocol):
+    """An event loop in a thread of a run."""
+
+    def cancel_tasks(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class SchedulerHost(Protocol):
+    """What the scheduler of threads needs of the run that it belongs to: `loop_run` has it all."""
+
+    main_ident: int
+    watchdog: float
+    idle: bool
+    waiting: bool
+    workers: set[Worker]
+
+    def monotonic(self) -> float: ...
+    def advance(self, seconds: float) -> None: ...
+    def held(self, *, idle: bool) -> bool: ...
+    def held_up(self, since: float, frame: FrameType, *, for_ever: bool) -> None: ...
+    def hurry(self) -> None: ...
+    def post(self, callback: Callable[..., object], *args: object) -> None: ...

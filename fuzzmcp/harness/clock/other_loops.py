@@ -1,4 +1,14 @@
-"""Event loops of asyncio that code of a run makes for itself, for a thread of its own: they share the run's time."""
+"""Event loops of asyncio that code of a run makes for itself, mostly for a thread of its own: they share the run's
+time.
+
+A client that blocks its caller often keeps a loop in a thread. That loop would wait in its selector, in real time. So
+`asyncio.new_event_loop` gives it a `VirtualLoop` instead, with a driver that moves no time: a loop with nothing to do
+parks its thread in the scheduler until its next timer is due or another thread wakes the loop. A loop that is never
+idle yields its turn now and then.
+
+The loop asks for the run of its thread anew at each turn, because it may be made in one thread and run in another. A
+loop that outlives its run, or gets a thread of no run, waits in real time like any other.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +18,42 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from fuzzmcp.harness.clock import limits
+from fuzzmcp.harness.clock import base
 from fuzzmcp.harness.clock.asyncio_loop import OnTask, VirtualLoop
-from fuzzmcp.harness.clock.errors import RunOver
-from fuzzmcp.harness.clock.loop_run import Timeline
-from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_monotonic, real_new_event_loop
-from fuzzmcp.harness.clock.thread_registry import here, places
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.base import RunOver, real_monotonic, real_new_event_loop
+from fuzzmcp.harness.clock.loop_run import LoopRun
+from fuzzmcp.harness.clock.managed import ManagedThread
+from fuzzmcp.harness.clock.thread_registry import current, registrations
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 
-class OtherRun:
-    """A loop that some thread runs, in the time of whatever run that thread belongs to."""
+class ThreadLoopDriver:
+    """Drives the loop of a thread, in the time of the run that the thread belongs to."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._origin = timeline
-        self.turns, self.last_turn = 0, limits.FAIR
+    def __init__(self, loop_run: LoopRun) -> None:
+        self._origin = loop_run
+        self.turns, self.last_turn = 0, base.FAIR
         self.draining, self.earliest = False, math.inf
         self._woken = False
-        self._sleeper: tuple[Crew, Member] | None = None
+        self._sleeper: tuple[ThreadScheduler, ManagedThread] | None = None
         self.loop = VirtualLoop(self)
-        if timeline.on_exception is not None:
-            tell = timeline.on_exception
+        if loop_run.on_exception is not None:
+            tell = loop_run.on_exception
             self.loop.set_exception_handler(lambda _, context: tell(context))
 
     @property
-    def timeline(self) -> Timeline:
-        place = here()
-        return self._origin if place is None else place.timeline
+    def loop_run(self) -> LoopRun:
+        registration = current()
+        return self._origin if registration is None else registration.loop_run
 
     @property
     def on_task(self) -> OnTask | None:
-        return self.timeline.on_task
+        return self.loop_run.on_task
 
     @property
     def uptime(self) -> float:
-        place = here()
-        return real_monotonic() if place is None else place.timeline.monotonic()
+        registration = current()
+        return real_monotonic() if registration is None else registration.loop_run.monotonic()
 
     def woken(self) -> None:
         self._woken = True
@@ -55,26 +64,27 @@ class OtherRun:
     # -- called by the selector ----------------------------------------------------------------------------------------
 
     def out_of_turns(self) -> None:
-        self.last_turn = self.turns + limits.FAIR
-        place = places.get(get_ident())
-        if place is not None:
-            if place.timeline.over:
+        self.last_turn = self.turns + base.FAIR
+        registration = registrations.get(get_ident())
+        if registration is not None:
+            if registration.loop_run.over:
                 raise RunOver
-            crew = place.timeline.crewed()
-            crew.give_way(place.worker or crew.main, self.loop.next_due())
+            scheduler = registration.loop_run.ensure_scheduler()
+            # A busy loop does not park, so nothing else would let the other threads work, or time pass.
+            scheduler.yield_turn(registration.thread or scheduler.main, self.loop.next_due())
 
     def stand_still(self, select: Callable[[float | None], list[Any]]) -> list[Any]:
-        place, due = places.get(get_ident()), self.loop.next_due()
-        if place is None:  # left over from a run, or taken over by somebody else: it is a loop like any other
+        registration, due = registrations.get(get_ident()), self.loop.next_due()
+        if registration is None:  # its thread belongs to no run: it is a loop like any other
             return select(None if due == math.inf else max(due - real_monotonic(), 0.0))
-        if place.timeline.over:
+        if registration.loop_run.over:
             raise RunOver
-        crew = place.timeline.crewed()
-        me = place.worker or crew.main
-        self._sleeper = crew, me
+        scheduler = registration.loop_run.ensure_scheduler()
+        me = registration.thread or scheduler.main
+        self._sleeper = scheduler, me
         me.loops += 1
         try:
-            crew.rest_in_loop(me, due, lambda: self._woken)
+            scheduler.park_in_loop(me, due, lambda: self._woken)
         finally:
             me.loops -= 1
             self._sleeper, self._woken = None, False
@@ -83,7 +93,7 @@ class OtherRun:
     # -- the end of the run --------------------------------------------------------------------------------------------
 
     def cancel_tasks(self) -> None:
-        """The run ends: whatever still happens on this loop shall end, and nobody needs to hear of it."""
+        """Cancel the tasks of the loop, because the run ends. What they raise then is told to no one."""
 
         def cancel() -> None:
             for task in self.loop.living_tasks():
@@ -100,11 +110,11 @@ class OtherRun:
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         return real_new_event_loop()
-    run = OtherRun(place.timeline)
-    place.timeline.crewed().loops.append(run)
+    run = ThreadLoopDriver(registration.loop_run)
+    registration.loop_run.ensure_scheduler().loops.append(run)
     return run.loop
 
 

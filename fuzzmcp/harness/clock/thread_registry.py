@@ -1,33 +1,46 @@
-"""Whose time a thread has: that of the run it belongs to, or the real one."""
+"""Which run a thread belongs to: its time is that of the run. A thread of no run has the real time."""
 
 from __future__ import annotations
 
 from threading import get_ident
+from types import FrameType
 from typing import NamedTuple
 
 from fuzzmcp.harness.clock import internals
-from fuzzmcp.harness.clock.loop_run import Timeline
-from fuzzmcp.harness.clock.managed import Member
+from fuzzmcp.harness.clock.loop_run import LoopRun
+from fuzzmcp.harness.clock.managed import ManagedThread
 
 
 class Timed:
     """An event loop that lives in virtual time."""
 
 
-class Place(NamedTuple):
-    """Where a thread belongs. Without a worker: it is the loop's own."""
+class Registration(NamedTuple):
+    """The run of a thread, and the thread as the scheduler knows it: None for the main thread, that of the loop."""
 
-    timeline: Timeline
-    worker: Member | None
+    loop_run: LoopRun
+    thread: ManagedThread | None
+
+    def block(self, seconds: float, frame: FrameType) -> None:
+        """Wait as `time.sleep` does: the main thread moves the clock, any other thread waits for it.
+
+        `frame` is the caller that is told as the one that blocks the loop.
+        """
+        if self.thread is None:
+            self.loop_run.block(seconds, frame)
+        else:
+            self.loop_run.sleep_in_thread(self.thread, seconds, frame)
 
 
-places: dict[int, Place] = {}
+registrations: dict[int, Registration] = {}
+"""Of all threads of all runs, by the identifier of the thread."""
 
 
-def here() -> Place | None:
-    place = places.get(get_ident())
-    if place is None or place.timeline.over:
+def current() -> Registration | None:
+    """The registration of the calling thread; None where its time is the real one."""
+    registration = registrations.get(get_ident())
+    if registration is None or registration.loop_run.over:
         return None
-    if place.worker is not None and not isinstance(internals.running_loop(), Timed | None):
+    if registration.thread is not None and not isinstance(internals.running_loop(), Timed | None):
         return None  # an event loop that is none of ours: its selector waits in real time
-    return place
+    return registration

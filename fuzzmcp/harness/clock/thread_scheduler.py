@@ -1,12 +1,50 @@
-"""The threads of a run: one of them at a time is at work, in an order that depends on no scheduler.
+"""The threads of a run: one of them works at a time, in an order that does not depend on the operating system.
 
-Whoever has the turn works until it rests in a wait that the clock knows (a condition, and with it events, futures and
-queues; `join`; `time.sleep`; an event loop with nothing to do), or lets the others go first. Then the first in the
-queue has the turn. Where nobody is in the queue, it is the main thread's: it alone moves the time, and only when
-everybody rests.
+**Why.** A client may have threads: it blocks its caller, it keeps an event loop in a thread, it hands work to a pool.
+Real threads run when the operating system likes, so two runs of one case would differ. They also wait in real time, and
+an hour would take an hour. So the threads of a run take turns here, and their waits take virtual time.
 
-A thread that works for too long, or waits for something that nobody knows (a lock, a socket), loses its turn: the
-others go on, and the clock has some patience with it. It queues up again at its next wait.
+**Who may run.** One thread has the turn (`_turn`). The others are parked, or stand in the queue (`_ready`), or were
+preempted. Each thread has a gate, a lock that is closed but for the moment when the thread gets the turn: a thread that
+gives the turn away opens the gate of the next one and waits at its own (`_pass_turn`, `_await_turn`). The queue is
+first in, first out. The main thread (that of the run's event loop) gets the turn when the queue is empty.
+
+**How a wait gives the turn away.** `wait` parks a thread until its condition holds or its time has come, and passes the
+turn on. Another thread that fulfils the condition calls `wake`, which puts the parked thread into the queue. These
+waits are known: conditions, and with them events, semaphores, barriers, futures and queues; `Thread.join`;
+`time.sleep`; an event loop with nothing to do. A thread that polls yields its turn at each look. After many looks at
+one moment (`POLLS`) it is parked until time passes, because nothing else would let time pass.
+
+**When time may jump.** Only the main thread moves the time, and only when three things hold: its own loop has nothing
+to do, the queue is empty, and no preempted thread keeps the clock standing. Then all threads are parked, and the next
+thing that can happen is the earliest timer: of the loop, of a parked thread, or of `call_at`. The clock jumps there,
+and `release_due` puts the threads whose time has come into the queue, in the order in which they would have woken.
+
+**How a deadlock is proved.** A parked thread wakes in two ways: another thread wakes it, or its time comes. When the
+clock may jump and there is no timer to jump to, no thread can wake another and no time can come. So nothing will ever
+happen. The loop tells `on_idle` then, and raises `Deadlock` if that changes nothing. A main thread that is blocked
+itself gets `LoopStalled` instead, in the code that blocks it.
+
+**What is preempted.** A thread may work for long, or wait for something that is not known: a lock, a socket, a process.
+The main thread watches the one that has the turn (`_watch`), and takes the turn from it. The preempted thread goes on
+in real time beside the others. The clock stands still for it while it has patience left. It joins the queue again at
+its next known wait. Only a run with a preempted thread, or with a wait for something real, may have another order the
+next time.
+
+**What is patched, and why.** Each function looks its thread up in the `thread_registry` and is the real one for a
+thread of no run. See `patches` for the moment.
+
+* `threading._allocate_lock`: `Condition.wait` calls it for each wait, and most of the standard waits stand on
+  conditions.
+* `queue.SimpleQueue`: executors wait in it, and it is written in C. A queue that stands on conditions replaces it.
+* `threading._time`, `queue.time` and the functions of `time`: deadlines are computed with them.
+* `Thread.start`, `Thread.join`: a thread is registered before it begins, and joining waits in C.
+* `ThreadPoolExecutor.__init__`, `.submit`, and trio's cache of threads: pools may be older than the run.
+* `asyncio.new_event_loop`: the loop of a thread waits in its selector, so it needs one that parks the thread.
+
+**What is not covered.** A lock that a client takes itself, sockets, subprocesses and other waits in C: they are real,
+and preemption bounds what they cost. Event loops that asyncio did not make. Names that a module bound before the run
+(`from time import sleep`). Threads that were started outside of the run: nothing tells the clock what they will do.
 """
 
 from __future__ import annotations
@@ -20,16 +58,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
 from types import FrameType
-from typing import TYPE_CHECKING, Any
 
-from fuzzmcp.harness.clock import internals, limits
-from fuzzmcp.harness.clock.errors import LoopStalled, RunOver
-from fuzzmcp.harness.clock.limits import UPTIME
-from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_lock
-
-if TYPE_CHECKING:
-    from fuzzmcp.harness.clock.loop_run import Timeline
+from fuzzmcp.harness.clock import base, internals
+from fuzzmcp.harness.clock.base import UPTIME, LoopStalled, RunOver, real_lock
+from fuzzmcp.harness.clock.managed import ManagedThread, SchedulerHost, ThreadLoop
 
 _SAME = 1e-9  # moments less than this apart are the same
 
@@ -45,150 +77,150 @@ class Timer:
         self.cancelled = True
 
 
-class Crew:
-    """The threads of one run, the main one among them."""
+class ThreadScheduler:
+    """Decides which thread of a run works, and gives each its turn. The module's docstring explains it."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.main = Member(math.inf, name="main", ident=timeline.thread, running=True)
-        self.members: dict[Member, None] = {}  # but for the main one; in the order of hiring
-        self.loops: list[Any] = []  # the event loops of other threads
-        self.patience = 0.0  # real seconds that the one whose turn it is has left
+    def __init__(self, host: SchedulerHost) -> None:
+        self.main = ManagedThread(math.inf, name="main", ident=host.main_ident, running=True)
+        self.threads: dict[ManagedThread, None] = {}  # without the main one, in the order of their registration
+        self.loops: list[ThreadLoop] = []  # the event loops of other threads
+        self.patience = 0.0  # real seconds that the thread whose turn it is has left
         self.ending = self.over = False
-        self._timeline = timeline
+        self._host = host
         self._turn = self.main
-        self._ready: deque[Member] = deque()
+        self._ready: deque[ManagedThread] = deque()
         self._order = itertools.count()
         self._timers: list[tuple[float, int, Timer]] = []
         self._lock = real_lock()  # held for a few lines at a time, never while waiting
 
-    # -- a member's life -----------------------------------------------------------------------------------------------
+    # -- the life of a thread ------------------------------------------------------------------------------------------
 
-    def hire(self, patience: float, *, daemon: bool = False, name: str = "") -> Member:
-        """A new member, at the end of the queue; its thread may still have to come."""
-        member = Member(patience, daemon, name=name)
+    def register(self, patience: float, *, daemon: bool = False, name: str = "") -> ManagedThread:
+        """Put a new thread at the end of the queue. The real thread may come later."""
+        thread = ManagedThread(patience, daemon, name=name)
         with self._lock:
-            self.members[member] = None
-            self._timeline.workers.add(member)
-            self._ready.append(member)
-        self._nudge()
-        return member
+            self.threads[thread] = None
+            self._host.workers.add(thread)
+            self._ready.append(thread)
+        self._wake_main()
+        return thread
 
-    def begin(self, me: Member) -> None:
-        """On the member's thread: wait for its first turn."""
+    def begin(self, me: ManagedThread) -> None:
+        """Wait for the first turn. Called on the thread itself."""
         me.ident = get_ident()
         me.gate.acquire()
         if self.over:
-            self.end(me)
+            self.release(me)
             raise RunOver
 
-    def end(self, me: Member) -> None:
-        """Give the turn away for good. Also for a member whose thread could not be started."""
+    def release(self, me: ManagedThread) -> None:
+        """Give the turn away for good. Also for a thread that could not be started."""
         with self._lock:
             me.gone, me.running = True, False
-            self.members.pop(me, None)
-            self._timeline.workers.discard(me)
+            self.threads.pop(me, None)
+            self._host.workers.discard(me)
             if me in self._ready:
                 self._ready.remove(me)
             for joiner in me.joiners:
-                self._awaken(joiner)
+                self._unpark(joiner)
             if me is self._turn:
-                return self._pass_on()
-        return self._nudge()
+                return self._pass_turn()
+        return self._wake_main()
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
-    def _pass_on(self) -> None:
-        """The lock is held, and the caller has the turn."""
-        self._turn.running = self._turn.away
+    def _pass_turn(self) -> None:
+        """Give the turn to the next thread. The lock is held, and the caller has the turn."""
+        self._turn.running = self._turn.preempted
         if self._ready:
             chosen = self._ready.popleft()
         else:
-            chosen, self.main.resting = self.main, False
+            chosen, self.main.parked = self.main, False
         self._turn, chosen.running = chosen, True
-        self.patience = limits.GRACE if self.over else self._timeline.watchdog
+        self.patience = base.GRACE if self.over else self._host.watchdog
         chosen.gate.release()
 
-    def _awaken(self, member: Member) -> bool:
-        if not member.resting:
-            return False
-        member.resting = member.polling = False
-        member.due = math.inf
-        self._ready.append(member)
-        return True
+    def _unpark(self, thread: ManagedThread) -> None:
+        """Put a parked thread into the queue. The lock is held."""
+        if thread.parked:
+            thread.parked = thread.polling = False
+            thread.due = math.inf
+            self._ready.append(thread)
 
-    def wake(self, member: Member) -> None:
-        """What a member rests for may have come; from any thread."""
-        if not member.resting:
+    def wake(self, thread: ManagedThread) -> None:
+        """Let a parked thread look whether its wait is over. Called from any thread."""
+        if not thread.parked:
             return
         with self._lock:
-            self._awaken(member)
-        self._nudge()
+            self._unpark(thread)
+        self._wake_main()
 
-    def _nudge(self) -> None:
-        """The main thread may be waiting in real time, and there is something to do again.
+    def _wake_main(self) -> None:
+        """Tell the main thread that the queue is not empty: it may be busy, or wait in real time.
 
-        Never to be called by who has just passed the turn on: it would meddle with whoever has it then.
+        A thread that has just passed the turn on must not call it: it would run beside the thread that has the turn.
         """
         if self._turn is self.main:
             if get_ident() == self.main.ident:
-                self._timeline.hurry()
+                self._host.hurry()
             else:
-                self._timeline.post(_nothing)
+                self._host.post(_nothing)
 
-    def give_way(self, me: Member, due: float = math.inf) -> None:
-        """Let everybody go first who is in the queue; the main thread too.
+    def yield_turn(self, me: ManagedThread, due: float = math.inf) -> None:
+        """Let all threads in the queue go first, and the main thread too.
 
-        Who does that for ever at one moment polls, and rests until time has passed, or until `due`.
+        A thread that does so for ever at one moment polls: it is parked until time has passed, or until `due`.
         """
         if me is self.main:
-            self.let_others()
+            self.run_others()
             return None
-        now = self._timeline.monotonic()
+        now = self._host.monotonic()
         me.yields = me.yields + 1 if now == me.moment else 0
         me.moment = now
-        if me.yields > limits.POLLS:
-            return self._rest(me, due, _never, polling=True)
+        if me.yields > base.POLLS:
+            return self._park(me, due, _never, polling=True)
         with self._lock:
-            self._awaken(self.main)
-            lost = self._stop(me)
+            self._unpark(self.main)
+            lost = self._clear_preempted(me)
             if not (lost or self._ready):
                 return None
             self._ready.append(me)
             if not lost:
-                self._pass_on()
+                self._pass_turn()
         if lost:
-            self._nudge()
-        return self._come_back(me)
+            self._wake_main()
+        return self._await_turn(me)
 
-    def return_to(self, me: Member) -> None:
-        """Queue up again, if the turn was lost."""
-        if me.away and me is not self.main:
+    def requeue(self, me: ManagedThread) -> None:
+        """Join the queue again, if the thread was preempted."""
+        if me.preempted and me is not self.main:
             with self._lock:
-                if self._stop(me):
+                if self._clear_preempted(me):
                     self._ready.append(me)
-            self._nudge()
-            self._come_back(me)
+            self._wake_main()
+            self._await_turn(me)
 
-    def _stop(self, me: Member) -> bool:
-        """Whether it had lost its turn. The lock is held."""
-        lost, me.away = me.away, False
+    def _clear_preempted(self, me: ManagedThread) -> bool:
+        """Whether it was preempted; it is no longer. The lock is held."""
+        lost, me.preempted = me.preempted, False
         if lost:
             me.running = False
         return lost
 
-    def _come_back(self, me: Member) -> None:
+    def _await_turn(self, me: ManagedThread) -> None:
+        """Wait at the gate. A thread that gets its turn after the end of the run is ended by it."""
         me.gate.acquire()
         if self.over:
             raise RunOver
 
-    def let_others(self) -> bool:
-        """The main thread has nothing to do: let the others work until they all rest. False: they do already."""
+    def run_others(self) -> bool:
+        """Let the other threads work until all are parked. False: they are already. Called on the main thread."""
         with self._lock:
             if not self._ready:
                 return False
-            self.main.resting = True
-            self._pass_on()
-        self._timeline.idle = False
+            self.main.parked = True
+            self._pass_turn()
+        self._host.idle = False
         try:
             self._watch()
         except BaseException:  # Ctrl-C
@@ -196,138 +228,151 @@ class Crew:
                 self._take_turn()
             raise
         if self._ready:
-            self._timeline.hurry()
+            self._host.hurry()
         return True
 
-    # -- the main thread's watch over who has the turn -----------------------------------------------------------------
+    # -- the main thread's watch over the thread that has the turn -----------------------------------------------------
 
     def _watch(self) -> None:
-        """Wait for the main thread's turn, and take it from whoever does not rest."""
-        timeline, seen, quiet = self._timeline, None, 0
-        timeline.waiting = True
+        """Wait for the main thread's turn, and preempt a thread that keeps it for too long.
+
+        No thread says "I wait for a lock". But a thread that waits in C stands at the same instruction of the same
+        frame in look after look. It would hold up all others until its patience ends, and the lock may be one that
+        another thread has to release. So it is preempted after a few equal looks (`LOOKS`). A thread that computes
+        moves between the looks: it keeps the turn until the watchdog's patience ends (`_preempt` uses up its own
+        patience then).
+
+        The frame is compared by its `id`, and the reference is dropped at once: a frame that is kept alive here keeps
+        the client's objects alive. Another frame at the same address with the same instruction is a harmless mistake:
+        the thread is preempted early.
+        """
+        host, seen, quiet = self._host, None, 0
+        host.waiting = True
         try:
-            while not self.main.gate.acquire(timeout=limits.LOOK):
+            while not self.main.gate.acquire(timeout=base.LOOK):
                 holder = self._turn
                 frame = sys._current_frames().get(holder.ident or 0)
                 look = (holder, id(frame), 0 if frame is None else frame.f_lasti)
                 del frame
                 quiet, seen = (quiet + 1 if look == seen else 0), look
-                stuck = quiet >= limits.LOOKS and holder.ident is not None
-                if (stuck or self.patience <= 0) and self._take_from(holder):
+                stuck = quiet >= base.LOOKS and holder.ident is not None
+                if (stuck or self.patience <= 0) and self._preempt(holder):
                     return
         finally:
-            timeline.waiting = False
+            host.waiting = False
 
-    def _take_from(self, holder: Member) -> bool:
-        """Whether the turn is the main thread's now."""
+    def _preempt(self, holder: ManagedThread) -> bool:
+        """Take the turn away; whether the main thread has it now."""
         with self._lock:
             if self._turn is not holder or holder is self.main:
                 return False
-            holder.away = True
+            holder.preempted = True
             if self.patience <= 0:
                 holder.patience = 0.0
             if not self._ready or self._ready[0] is self.main:
                 self._take_turn()
                 return True
-            self._pass_on()
+            self._pass_turn()
             return False
 
     def _take_turn(self) -> None:
+        """Take the turn for the main thread, whoever has it. The lock is held."""
         if self.main in self._ready:
             self._ready.remove(self.main)
         if self._turn is self.main:
             self.main.gate.acquire(blocking=False)
         else:
-            self._turn.away = self._turn.running = True
-        self._turn, self.main.resting, self.main.running = self.main, False, True
+            self._turn.preempted = self._turn.running = True
+        self._turn, self.main.parked, self.main.running = self.main, False, True
 
     # -- waits ---------------------------------------------------------------------------------------------------------
 
-    def _rest(self, me: Member, due: float, done: Callable[[], bool], *, polling: bool = False) -> None:
+    def _park(self, me: ManagedThread, due: float, done: Callable[[], bool], *, polling: bool = False) -> None:
+        """Give the turn away until the thread is woken or `due` comes, unless `done()` already."""
         with self._lock:
             if self.over:
                 raise RunOver
-            if done():
+            if done():  # asked under the lock: a thread that fulfils it later finds this one parked, and wakes it
                 return
-            lost = self._stop(me)
-            me.resting, me.due, me.since, me.polling = True, due, next(self._order), polling
+            lost = self._clear_preempted(me)
+            me.parked, me.due, me.since, me.polling = True, due, next(self._order), polling
             if not lost:
-                self._pass_on()  # from here on, this thread must not touch anything
+                self._pass_turn()  # from here on, this thread must not touch anything
         if lost:
-            self._nudge()
-        self._come_back(me)
+            self._wake_main()
+        self._await_turn(me)
 
-    def wait(self, me: Member, done: Callable[[], bool], seconds: float | None, frame: FrameType) -> bool:
-        """Rest until `done()`, as asked whenever the member is woken, or for so many virtual seconds."""
-        self.return_to(me)
-        timeline = self._timeline
-        began = timeline.monotonic()
+    def wait(self, me: ManagedThread, done: Callable[[], bool], seconds: float | None, frame: FrameType) -> bool:
+        """Park the thread until `done()`, asked whenever the thread is woken, or for so many virtual seconds."""
+        self.requeue(me)
+        host = self._host
+        began = host.monotonic()
         due = math.inf if seconds is None else began + seconds
-        rest = self._rest_of_main if me is self.main else self._rest
+        park = self._park_main if me is self.main else self._park
         for_ever = False
         try:
             if seconds is not None and seconds <= 0:
-                self.give_way(me)
-            while not done() and timeline.monotonic() < due - _SAME:
-                rest(me, due, done)
+                self.yield_turn(me)
+            while not done() and host.monotonic() < due - _SAME:
+                park(me, due, done)
             return done()
         except (LoopStalled, RunOver):
             for_ever = due == math.inf
             raise
         finally:
             if me is self.main or internals.others_wait_for(internals.running_loop()):
-                timeline.held_up(began, frame, for_ever=for_ever)
+                host.held_up(began, frame, for_ever=for_ever)
 
-    def rest_in_loop(self, me: Member, due: float, done: Callable[[], bool]) -> None:
-        """The thread's event loop has nothing to do before `due`, unless it is woken and `done()` then."""
-        rest = self._rest_of_main if me is self.main else self._rest
-        rest(me, due, done)
+    def park_in_loop(self, me: ManagedThread, due: float, done: Callable[[], bool]) -> None:
+        """Park the thread, whose event loop has nothing to do before `due`, unless it is woken and `done()` then."""
+        park = self._park_main if me is self.main else self._park
+        park(me, due, done)
 
-    def _rest_of_main(self, me: Member, due: float, done: Callable[[], bool]) -> None:
-        """The main thread is blocked, and cannot do what its loop has to do."""
-        timeline = self._timeline
-        if self.let_others():
+    def _park_main(self, me: ManagedThread, due: float, done: Callable[[], bool]) -> None:
+        """One step of a wait of the main thread: it is blocked, so its loop does not turn and only the others work."""
+        host = self._host
+        if self.run_others():
             return
-        now, until = timeline.monotonic(), min(due, self.next_due())
-        timeline.idle = until == math.inf
-        if until > now + _SAME and timeline.held(idle=timeline.idle):
-            timeline.waiting = True
-            me.gate.acquire(timeout=limits.LOOK)
-            timeline.waiting = False
+        now, until = host.monotonic(), min(due, self.next_due())
+        host.idle = until == math.inf
+        if until > now + _SAME and host.held(idle=host.idle):
+            host.waiting = True
+            me.gate.acquire(timeout=base.LOOK)
+            host.waiting = False
         elif until < math.inf:
-            timeline.advance(max(until - now, 0.0))
+            host.advance(max(until - now, 0.0))
             self.release_due()
         else:
             raise LoopStalled("the loop does not turn: this waits for something that never comes")
 
     def pass_time(self, seconds: float) -> None:
-        """The main thread is blocked for so long, whatever happens."""
-        due = self._timeline.monotonic() + seconds
-        while self._timeline.monotonic() < due - _SAME:
-            self._rest_of_main(self.main, due, _never)
+        """Block the main thread for so long, whatever happens."""
+        due = self._host.monotonic() + seconds
+        while self._host.monotonic() < due - _SAME:
+            self._park_main(self.main, due, _never)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
     def call_at(self, when: float, callback: Callable[[], None]) -> Timer:
-        """Call it on the main thread, even if that is blocked. When: as `VirtualClock.call_at` has it."""
+        """Call it on the main thread at `when`, as in `VirtualClock.call_at`, even if that thread is blocked."""
         timer = Timer(callback)
         if when < math.inf:
-            due = max(UPTIME + when, self._timeline.monotonic())
+            due = max(UPTIME + when, self._host.monotonic())
             with self._lock:
                 heapq.heappush(self._timers, (due, next(self._order), timer))
         return timer
 
     def next_due(self) -> float:
-        """When the first of those who rest wakes, by the time of `time.monotonic`."""
+        """When the first parked thread wakes or the first callback is due, in the time of `time.monotonic`."""
         with self._lock:
             while self._timers and self._timers[0][2].cancelled:
                 heapq.heappop(self._timers)
-            dues = [member.due for member in self.members if member.resting]
+            dues = [thread.due for thread in self.threads if thread.parked]
             return min([*dues, self._timers[0][0]] if self._timers else dues, default=math.inf)
 
     def release_due(self) -> None:
-        """Time has moved, on the main thread: do what is due, and wake whose time has come."""
-        now = self._timeline.monotonic() + _SAME
+        """Call the callbacks that are due, and wake the threads whose time has come. Called when time has moved."""
+        now = self._host.monotonic() + _SAME
         due: list[Timer] = []
         with self._lock:
             while self._timers and self._timers[0][0] <= now:
@@ -336,30 +381,34 @@ class Crew:
             if not timer.cancelled:
                 timer.callback()
         with self._lock:
-            rested = [member for member in self.members if member.resting and (member.due <= now or member.polling)]
-            for member in sorted(rested, key=lambda member: (member.due, member.since)):
-                self._awaken(member)
+            woken = [thread for thread in self.threads if thread.parked and (thread.due <= now or thread.polling)]
+            for thread in sorted(woken, key=lambda thread: (thread.due, thread.since)):
+                self._unpark(thread)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def left(self) -> list[Member]:
-        """Threads that the client started and that still live; a pool's are the pool's affair.
+    def left(self) -> list[ManagedThread]:
+        """The threads that the client started and that still live, without the threads of pools.
 
-        A daemon thread may serve the whole process, so it counts only with an event loop: that serves a session.
+        A daemon thread may serve the whole process. One with an event loop serves a session, so only that one counts.
         """
-        return [member for member in self.members if not member.pool and (member.loops or not member.daemon)]
+        return [thread for thread in self.threads if not thread.pool and (thread.loops or not thread.daemon)]
 
-    def disband(self) -> None:
-        """End every thread that rests, loops first: in order, and whatever its code has to say to it."""
+    def end_all(self) -> None:
+        """End all parked threads, those with an event loop first, in order.
+
+        Each loop gets its tasks cancelled, and the threads work until all are parked again. Then each parked thread
+        gets `RunOver` out of its wait, one after the other, so their `finally` blocks take turns too.
+        """
         self.ending = True
         for run in self.loops:
             run.cancel_tasks()
-        while self.let_others():
+        while self.run_others():
             pass
         self.over = True
-        for member in list(self.members):
-            self.wake(member)
-        while self.let_others():
+        for thread in list(self.threads):
+            self.wake(thread)
+        while self.run_others():
             pass
         for run in self.loops:
             run.close()

@@ -1,4 +1,4 @@
-"""The threads that code of a run starts, and the jobs they do."""
+"""The threads that code of a run starts, and the jobs that they do."""
 
 from __future__ import annotations
 
@@ -9,114 +9,115 @@ from threading import get_ident
 from typing import Any
 
 from fuzzmcp.harness.clock import internals
-from fuzzmcp.harness.clock.errors import RunOver
-from fuzzmcp.harness.clock.limits import GRACE
-from fuzzmcp.harness.clock.loop_run import Timeline
-from fuzzmcp.harness.clock.managed import Member
-from fuzzmcp.harness.clock.real import real_start
-from fuzzmcp.harness.clock.thread_registry import Place, places
+from fuzzmcp.harness.clock.base import GRACE, RunOver, real_start
+from fuzzmcp.harness.clock.loop_run import LoopRun
+from fuzzmcp.harness.clock.managed import ManagedThread
+from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 
-members: dict[threading.Thread, Member] = {}
-"""Of the threads that runs have started and that still live."""
+JOBS_FILE = __file__
+"""The file whose frames lie below every job of a thread: on a stack, they tell a thread of a run."""
+
+managed_threads: dict[threading.Thread, ManagedThread] = {}
+"""The threads that runs have started and that still live."""
 
 
 @contextmanager
-def out_of_place() -> Iterator[None]:
-    """For a while, nothing of what this thread does is the run's: what it waits for comes at once, in real time."""
+def unregistered() -> Iterator[None]:
+    """Take the calling thread out of its run for a block whose waits are short and real."""
     ident = get_ident()
-    place = places.pop(ident, None)
+    registration = registrations.pop(ident, None)
     try:
         yield
     finally:
-        if place is not None:
-            places[ident] = place
+        if registration is not None:
+            registrations[ident] = registration
 
 
-def inside(timeline: Timeline, func: Callable[[], Any]) -> Callable[[], Any]:
-    """`func` as a job on the thread of a pool, whoever has started that."""
+def inside(loop_run: LoopRun, func: Callable[[], Any]) -> Callable[[], Any]:
+    """`func` as a job for the thread of a pool. The thread may belong to the run, to another run or to none."""
 
     def work() -> Any:
-        before = places.get(get_ident())
-        if before is not None and before.timeline is timeline:
-            return _as_job(before.worker, func)
-        me = timeline.crewed().hire(timeline.watchdog, name=threading.current_thread().name)
+        before = registrations.get(get_ident())
+        if before is not None and before.loop_run is loop_run:
+            return _as_job(before.thread, func)
+        me = loop_run.ensure_scheduler().register(loop_run.watchdog, name=threading.current_thread().name)
         me.pool = True
-        with at_work(timeline, me):
+        with at_work(loop_run, me):
             return func()
 
     return work
 
 
-def _as_job(me: Member | None, func: Callable[[], Any]) -> Any:
+def _as_job(me: ManagedThread | None, func: Callable[[], Any]) -> Any:
     if me is None:  # the loop's own thread
         return func()
-    me.pool, me.dismissed = True, False
+    me.pool, me.jobless = True, False
     try:
         return func()
     finally:
-        me.dismissed = True
+        me.jobless = True
 
 
 @contextmanager
-def at_work(timeline: Timeline, me: Member) -> Iterator[None]:
-    """This thread is that member; it begins when it is its turn."""
-    ident, crew = get_ident(), timeline.crewed()
-    before = places.get(ident)
-    crew.begin(me)
-    places[ident] = Place(timeline, me)
+def at_work(loop_run: LoopRun, me: ManagedThread) -> Iterator[None]:
+    """The calling thread is `me`, from its first turn on."""
+    ident, scheduler = get_ident(), loop_run.ensure_scheduler()
+    before = registrations.get(ident)
+    scheduler.begin(me)
+    registrations[ident] = Registration(loop_run, me)
     try:
         yield
     finally:
         if before is None:
-            places.pop(ident, None)
+            registrations.pop(ident, None)
         else:
-            places[ident] = before
-        crew.end(me)
+            registrations[ident] = before
+        scheduler.release(me)
 
 
-def _told(timeline: Timeline, work: Callable[[], Any]) -> None:
-    """What nobody catches is told to whoever drives the run; without him it is printed, as ever."""
+def _told(loop_run: LoopRun, work: Callable[[], Any]) -> None:
+    """Do the work; tell `on_exception` of an error that nothing catches. Without `on_exception` Python prints it."""
     try:
         work()
     except SystemExit:
-        raise  # nobody hears of that, and a run that ends is one
+        raise  # Python ignores it in a thread, and `RunOver` is one
     except BaseException as error:
-        if timeline.crewed().ending:
+        if loop_run.ensure_scheduler().ending:
             return
-        if timeline.on_exception is None:
+        if loop_run.on_exception is None:
             raise
-        timeline.on_exception({"message": "unhandled exception in a thread", "exception": error})
+        loop_run.on_exception({"message": "unhandled exception in a thread", "exception": error})
 
 
 def _start(thread: threading.Thread) -> None:
-    place = places.get(get_ident())
-    if place is None or place.timeline.over:
+    registration = registrations.get(get_ident())
+    if registration is None or registration.loop_run.over:
         return real_start(thread)
-    timeline, crew = place.timeline, place.timeline.crewed()
-    if place.worker is not None:
-        crew.return_to(place.worker)
-    me = crew.hire(GRACE, daemon=thread.daemon, name=thread.name)
+    loop_run, scheduler = registration.loop_run, registration.loop_run.ensure_scheduler()
+    if registration.thread is not None:
+        scheduler.requeue(registration.thread)
+    me = scheduler.register(GRACE, daemon=thread.daemon, name=thread.name)
     me.pool = type(thread).__module__ == internals.ANYIO_POOL
     work = thread.run
 
     def run() -> None:
         del thread.run
         try:
-            with at_work(timeline, me):
-                _told(timeline, work)
+            with at_work(loop_run, me):
+                _told(loop_run, work)
         except RunOver:
             pass
         finally:
-            members.pop(thread, None)
+            managed_threads.pop(thread, None)
 
     thread.run = run  # type: ignore[method-assign]
-    members[thread] = me
+    managed_threads[thread] = me
     try:
-        with out_of_place():  # it waits for the thread's first sign of life
+        with unregistered():  # it waits for the thread's first sign of life
             return real_start(thread)
     except BaseException:
-        members.pop(thread, None)
-        crew.end(me)
+        managed_threads.pop(thread, None)
+        scheduler.release(me)
         raise
 
 

@@ -1,8 +1,8 @@
 """What stands in for `time.sleep` and its kin while a run is active.
 
-Each looks its own thread up, and falls through to the real function for every thread that belongs to no run. They are
-the same objects in every run, so a module first imported during a run (`from time import sleep`) keeps something that
-is right afterwards too.
+Each looks its own thread up. It calls the real function for a thread that belongs to no run. The functions are the same
+objects in every run: a module that is first imported during a run (`from time import sleep`) keeps one of them, which
+is right after the run too.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import sys
 import time
 from typing import Any
 
-from fuzzmcp.harness.clock.limits import EPOCH
-from fuzzmcp.harness.clock.real import real_monotonic, real_sleep
-from fuzzmcp.harness.clock.thread_registry import here
+from fuzzmcp.harness.clock.base import EPOCH, real_monotonic, real_sleep
+from fuzzmcp.harness.clock.thread_registry import current
 
 _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, time.time_ns
 
@@ -22,38 +21,36 @@ _real_monotonic_ns, _real_time, _real_time_ns = time.monotonic_ns, time.time, ti
 def _seconds(value: float) -> float:
     seconds = value if isinstance(value, float) else operator.index(value)
     if not 0 <= seconds < 2**63 / 1e9:
-        real_sleep(seconds)  # negative, nan or too long: raises, as it always did
+        real_sleep(seconds)  # negative, nan or too long: raises, as the real one does
     return float(seconds)
 
 
 def _sleep(seconds: float, /) -> None:
-    place = here()
-    if place is None:
+    registration = current()
+    if registration is None:
         real_sleep(seconds)
-    elif place.worker is None:
-        place.timeline.block(_seconds(seconds), sys._getframe(1))
     else:
-        place.timeline.sleep_in_thread(place.worker, _seconds(seconds), sys._getframe(1))
+        registration.block(_seconds(seconds), sys._getframe(1))
 
 
 def monotonic() -> float:
-    place = here()
-    return real_monotonic() if place is None else place.timeline.monotonic()
+    registration = current()
+    return real_monotonic() if registration is None else registration.loop_run.monotonic()
 
 
 def _monotonic_ns() -> int:
-    place = here()
-    return _real_monotonic_ns() if place is None else round(place.timeline.monotonic() * 1e9)
+    registration = current()
+    return _real_monotonic_ns() if registration is None else round(registration.loop_run.monotonic() * 1e9)
 
 
 def _time() -> float:
-    place = here()
-    return _real_time() if place is None else EPOCH + place.timeline.now()
+    registration = current()
+    return _real_time() if registration is None else EPOCH + registration.loop_run.now()
 
 
 def _time_ns() -> int:
-    place = here()
-    return _real_time_ns() if place is None else int(EPOCH) * 10**9 + round(place.timeline.now() * 1e9)
+    registration = current()
+    return _real_time_ns() if registration is None else int(EPOCH) * 10**9 + round(registration.loop_run.now() * 1e9)
 
 
 REPLACEMENTS: list[tuple[Any, str, Any]] = [

@@ -13,13 +13,12 @@ from typing import Any, TypeVar, cast
 import trio
 import trio.testing
 
-from fuzzmcp.harness.clock import limits
-from fuzzmcp.harness.clock.errors import Deadlock, Exhausted, find, raise_exhausted
+from fuzzmcp.harness.clock import base
+from fuzzmcp.harness.clock.base import UPTIME, Deadlock, Exhausted, find_error, raise_exhausted
 from fuzzmcp.harness.clock.internals import seeded, throw_into
-from fuzzmcp.harness.clock.limits import UPTIME
-from fuzzmcp.harness.clock.loop_run import Handle, Timeline
+from fuzzmcp.harness.clock.loop_run import Handle, LoopRun
 from fuzzmcp.harness.clock.pools import watch_trio_threads
-from fuzzmcp.harness.clock.thread_scheduler import Crew
+from fuzzmcp.harness.clock.thread_scheduler import ThreadScheduler
 
 T = TypeVar("T")
 
@@ -44,8 +43,8 @@ def _nothing() -> None:
     """Only to be called."""
 
 
-class TrioRun(Timeline, trio.abc.Instrument):
-    """One run of trio. A system task, the pump, calls what is scheduled; so the client's tasks are only its own."""
+class TrioRun(LoopRun, trio.abc.Instrument):
+    """One run of trio. A system task, the pump, calls the callbacks: it is none of the client's tasks."""
 
     def __init__(self, watchdog: float, on_idle: Callable[[], None] | None, seed: int) -> None:
         super().__init__(watchdog, on_idle)
@@ -94,7 +93,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
             try:
                 return trio.run(self._root, main, clock=self._clock, instruments=[self])
             except BaseException as error:
-                if find(error, Exhausted) is None:
+                if find_error(error, Exhausted) is None:
                     raise
                 if self.fault is None and not self._ended:
                     self.fault = Deadlock("a task does not end, though it was cancelled")
@@ -138,7 +137,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
                     timer.callback()
 
     def _only_guards(self, due: list[_Timer]) -> bool:
-        """Whether the clock has jumped to a guard because there was nothing else to jump to: then the run is idle."""
+        """Whether only guards are due and nothing else is ahead. Then the run is idle."""
         ahead = due + [timer for _, _, timer in self._timers]
         if any(not timer.guard for timer in ahead if not timer.cancelled) or self.draining:
             return False
@@ -153,8 +152,8 @@ class TrioRun(Timeline, trio.abc.Instrument):
     def before_io_wait(self, timeout: float) -> None:
         self.turns += 1
         self.waiting = timeout > 0
-        if self.crew is not None and self.turns <= self.last_turn and self._others_first(self.crew):
-            self.post(_nothing)  # else trio would jump, or wait, as it has settled already
+        if self.scheduler is not None and self.turns <= self.last_turn and self._others_first(self.scheduler):
+            self.post(_nothing)  # trio has decided already to jump or to wait: look again
             self._stepped = True
         if self.turns > self.last_turn:
             self._out_of_turns()
@@ -163,39 +162,39 @@ class TrioRun(Timeline, trio.abc.Instrument):
         elif self.idle and self._stepped:
             self.idle = False
             self.changed()
-            self.post(self.changed)  # trio has settled already how long it waits this turn: cut that short
+            self.post(self.changed)  # trio has decided already how long to wait: cut that short
         self._stepped = False
 
-    def _others_first(self, crew: Crew) -> bool:
-        """Let the other threads work, and let time pass for them; whether there was anything to do."""
+    def _others_first(self, scheduler: ThreadScheduler) -> bool:
+        """Let the other threads work, and let time pass for them; False when there was nothing to do."""
         statistics = trio.lowlevel.current_statistics()
         if self.monotonic() != self._looked:  # trio has moved its clock
             self._looked = self.monotonic()
-            crew.release_due()
+            scheduler.release_due()
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
-            return self.turns % limits.FAIR == 0 and crew.let_others()
-        if crew.let_others():
+            return self.turns % base.FAIR == 0 and scheduler.run_others()
+        if scheduler.run_others():
             return True
         held, was_held = self.held(idle=self.idle), self._clock.autojump_threshold == math.inf
         if held or was_held:
             self.changed()
             return held != was_held
-        now, due = self.monotonic(), crew.next_due()
+        now, due = self.monotonic(), scheduler.next_due()
         if due == math.inf or due >= now + statistics.seconds_to_next_deadline:
             return False
         self._clock.jump(max(due - now, 0.0))
-        crew.release_due()
+        scheduler.release_due()
         return True
 
     def after_io_wait(self, timeout: float) -> None:
         self.waiting = False
 
     def _quiet(self) -> None:
-        """A whole turn passed with nothing to do: either the clock has just jumped, or nothing can happen any more."""
+        """A whole turn had nothing to do: either the clock has just jumped, or nothing can happen any more."""
         statistics = trio.lowlevel.current_statistics()
         if statistics.seconds_to_next_deadline < math.inf:
             if not self.draining:
-                self.last_turn = self.turns + limits.SPIN
+                self.last_turn = self.turns + base.SPIN
             return
         if statistics.tasks_runnable or statistics.run_sync_soon_queue_size:
             return
@@ -217,10 +216,10 @@ class TrioRun(Timeline, trio.abc.Instrument):
             return self._give_up()
         wait = trio.lowlevel.current_statistics().seconds_to_next_deadline
         if wait == math.inf:
-            polls = f"the loop turned {limits.SPIN} times with no timer set: something polls for ever"
+            polls = f"the loop turned {base.SPIN} times with no timer set: something polls for ever"
             return self.fail(Deadlock(polls))
         self._clock.jump(max(wait, 0.0))
-        self.last_turn = self.turns + limits.SPIN
+        self.last_turn = self.turns + base.SPIN
         return None
 
     def _give_up(self) -> None:
@@ -228,7 +227,7 @@ class TrioRun(Timeline, trio.abc.Instrument):
 
         The last resort, an exception from trio's clock, ends any run at once, and leaves its tasks as garbage.
         """
-        if self.dismiss():
+        if self.end_threads():
             return self.post(_nothing)
         self._throws += 1
         if self._throws > _THROWS or self._ended:

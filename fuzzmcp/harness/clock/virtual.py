@@ -8,11 +8,11 @@ from threading import get_ident
 from typing import Any, TypeVar, cast
 
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun, OnException, OnTask
-from fuzzmcp.harness.clock.errors import LoopStalled, find
+from fuzzmcp.harness.clock.base import LoopStalled, find_error
 from fuzzmcp.harness.clock.internals import outside_of_any_loop
-from fuzzmcp.harness.clock.loop_run import Blocked, Handle, Timeline
+from fuzzmcp.harness.clock.loop_run import Blocked, Handle, LoopRun
 from fuzzmcp.harness.clock.patches import patch, restore
-from fuzzmcp.harness.clock.thread_registry import Place, places
+from fuzzmcp.harness.clock.thread_registry import Registration, registrations
 from fuzzmcp.harness.clock.watchdog import WATCHDOG
 
 T = TypeVar("T")
@@ -23,14 +23,14 @@ class VirtualClock:
 
     The threads of a run (the loop's, and those started from it) see the virtual time in `time.time`, `time.monotonic`,
     their `_ns` forms and the clocks of their loops. `time.sleep` never sleeps there: on the loop's thread it moves the
-    clock and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. So do waits for
-    events, conditions, semaphores, queues, futures and threads, and the timers of a loop of asyncio's that a thread
-    makes for itself. Threads take turns: one works until it waits, so that each run has the same order. The clock
-    stands still while any works. A thread that works for longer than the watchdog's patience loses its turn, as does
-    one that waits for something else, such as a lock; of those that the client started by itself, each may then keep
-    the clock standing for one real second, all in all. A loop that polls (`while not done: await sleep(0)`) lets time
-    pass after 50,000 turns at one moment. Moments less than a nanosecond apart are the same moment. Threads that wait
-    when the run ends are ended.
+    clock and is recorded in `blocked`; in another thread of the run it waits until the clock has moved. Waits for
+    events, conditions, semaphores, queues, futures and threads do the same, and so do the timers of a loop of asyncio
+    that a thread makes for itself. Threads take turns: one works until it waits, so each run has the same order. The
+    clock stands still while a thread works. A thread loses its turn when it works for longer than the watchdog's
+    patience, or waits for something else, such as a lock. It may then keep the clock standing for one real second, all
+    in all, if the client started it by itself. A loop that polls (`while not done: await sleep(0)`) lets time pass
+    after 50,000 turns at one moment. Moments less than a nanosecond apart are the same moment. Threads that wait when
+    the run ends are ended.
 
     Not virtual: a name bound before the run (`from time import sleep`: that one really sleeps, and the watchdog sees
     a stall if it is long), `datetime.now`, `time.perf_counter`, locks, an event loop that asyncio did not make
@@ -57,7 +57,7 @@ class VirtualClock:
         3600.0
     """
 
-    blocked: list[Blocked]  # who blocked the loop in the last run, in order; one entry per place and turn of the loop
+    blocked: list[Blocked]  # what blocked the loop in the last run, in order; one entry per place and turn of the loop
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class VirtualClock:
         self.blocked = []
         self._backend, self._seed, self._watchdog = backend, seed, watchdog
         self._on_idle, self._on_task, self._on_exception = on_idle, on_task, on_exception
-        self._timeline: Timeline | None = None
+        self._loop_run: LoopRun | None = None
         self._ended = 0.0
 
     def run(self, main: Callable[[], Awaitable[T]]) -> T:
@@ -91,31 +91,31 @@ class VirtualClock:
             RuntimeError: this clock is running, or the backend is trio, and trio is missing.
             BaseException: whatever `main`, `on_idle` or a callback of `call_at` raised.
         """
-        if self._timeline is not None:
+        if self._loop_run is not None:
             raise RuntimeError("this clock is running already: make one VirtualClock for each run at a time")
         with outside_of_any_loop():
-            timeline, drive = self._prepare()
-            self._timeline, self.blocked = timeline, timeline.blocked
-            self.now = timeline.now  # type: ignore[method-assign]  # asked at every frame: no detour
+            loop_run, drive = self._prepare()
+            self._loop_run, self.blocked = loop_run, loop_run.blocked
+            self.now = loop_run.now  # type: ignore[method-assign]  # asked at every frame: no detour
             try:
-                with _virtual_time(timeline):
+                with _virtual_time(loop_run):
                     result = drive(main)
             except BaseException as error:
-                verdict = timeline.fault if timeline.fault is not None else find(error, LoopStalled)
+                verdict = loop_run.fault if loop_run.fault is not None else find_error(error, LoopStalled)
                 if verdict is None or verdict is error:
                     raise
                 raise verdict from (verdict.__cause__ or error)
             finally:
-                self._ended, self._timeline = timeline.now(), None  # and nothing of the run is kept alive
+                self._ended, self._loop_run = loop_run.now(), None  # and nothing of the run is kept alive
                 del self.now
-        if timeline.fault is not None:
-            raise timeline.fault
+        if loop_run.fault is not None:
+            raise loop_run.fault
         return cast(T, result)
 
     def now(self) -> float:
         """Virtual seconds since `run` began; after it, when it ended."""
-        timeline = self._timeline
-        return self._ended if timeline is None else timeline.now()
+        loop_run = self._loop_run
+        return self._ended if loop_run is None else loop_run.now()
 
     def call_at(self, when: float, callback: Callable[[], None], *, guard: bool = False) -> Handle:
         """Call `callback` on the loop's thread at virtual `when`, or at the next turn if that is not in the future.
@@ -137,20 +137,20 @@ class VirtualClock:
             >>> clock.run(main)
             2.5
         """
-        if self._timeline is None:
+        if self._loop_run is None:
             raise RuntimeError("VirtualClock.call_at needs an active run")
-        timeline = self._timeline
-        if timeline.crew is not None and get_ident() != timeline.thread:
-            return timeline.crew.call_at(when, timeline.guarded(callback))
-        return timeline.call_at(when, callback, guard=guard)
+        loop_run = self._loop_run
+        if loop_run.scheduler is not None and get_ident() != loop_run.main_ident:
+            return loop_run.scheduler.call_at(when, loop_run.guarded(callback))
+        return loop_run.call_at(when, callback, guard=guard)
 
     def on_loop(self, callback: Callable[[], None]) -> None:
-        """Call it on the loop's thread: at once if that is this one, else soon."""
-        timeline = self._timeline
-        if timeline is None or timeline.thread == get_ident():
+        """Call it on the loop's thread: at once on that thread, else soon."""
+        loop_run = self._loop_run
+        if loop_run is None or loop_run.main_ident == get_ident():
             callback()
         else:
-            timeline.post(timeline.guarded(callback))
+            loop_run.post(loop_run.guarded(callback))
 
     def fail(self, fault: BaseException) -> None:
         """End the run: `run` raises this exception, or the first of several. From any thread.
@@ -166,18 +166,18 @@ class VirtualClock:
             ...
             ValueError: no more
         """
-        if self._timeline is not None:
-            self._timeline.stop(fault)
+        if self._loop_run is not None:
+            self._loop_run.stop(fault)
 
     def threads_left(self) -> list[str]:
         """The threads that the client has started and that live, by name and without numbers, in the order of birth.
 
-        The threads of pools do not count, nor daemon threads without an event loop: they serve the whole process.
+        The threads of pools and daemon threads without an event loop do not count: they serve the whole process.
         """
-        crew = None if self._timeline is None else self._timeline.crew
-        return [] if crew is None else [re.sub(r"-\d+", "", member.name) for member in crew.left()]
+        scheduler = None if self._loop_run is None else self._loop_run.scheduler
+        return [] if scheduler is None else [re.sub(r"-\d+", "", managed.name) for managed in scheduler.left()]
 
-    def _prepare(self) -> tuple[Timeline, Callable[[Callable[[], Awaitable[Any]]], Any]]:
+    def _prepare(self) -> tuple[LoopRun, Callable[[Callable[[], Awaitable[Any]]], Any]]:
         if self._backend == "asyncio":
             run = AsyncioRun(self._watchdog, self._on_idle, self._on_task, self._on_exception)
             return run, run.drive
@@ -193,35 +193,35 @@ class VirtualClock:
 
 
 class _virtual_time:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
-    """Within it, the calling thread and the threads that it starts live in `timeline`, under the watchdog's eye."""
+    """Within it, the calling thread and the threads that it starts live in `loop_run`, under the watchdog's eye."""
 
-    __slots__ = ("_above", "_outer", "_timeline")
+    __slots__ = ("_above", "_loop_run", "_outer")
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
+    def __init__(self, loop_run: LoopRun) -> None:
+        self._loop_run = loop_run
 
     def __enter__(self) -> None:
-        timeline = self._timeline
-        self._outer = places.get(timeline.thread)
+        loop_run = self._loop_run
+        self._outer = registrations.get(loop_run.main_ident)
         patch()
-        places[timeline.thread] = Place(timeline, None)
+        registrations[loop_run.main_ident] = Registration(loop_run, None)
         try:
-            self._above = WATCHDOG.watch(timeline)
+            self._above = WATCHDOG.watch(loop_run)
         except BaseException:
             self._leave()
             raise
 
     def __exit__(self, *_: object) -> None:
         try:
-            WATCHDOG.unwatch(self._timeline, self._above)  # first, so that nothing can interrupt the rest
+            WATCHDOG.unwatch(self._loop_run, self._above)  # first, so that nothing can interrupt the rest
         finally:
             self._leave()
 
     def _leave(self) -> None:
-        timeline = self._timeline
-        timeline.end()
+        loop_run = self._loop_run
+        loop_run.end()
         if self._outer is None:
-            places.pop(timeline.thread, None)
+            registrations.pop(loop_run.main_ident, None)
         else:
-            places[timeline.thread] = self._outer
+            registrations[loop_run.main_ident] = self._outer
         restore()

@@ -1,7 +1,7 @@
 """The layers that retried one call: where they lie, how often each of them tried, and how long it waited.
 
-Pure: from the requests of a call to frozen layers, outermost first. Who came back to send a request again, and how deep
-it lies, was seen when the request was sent (`fuzzmcp.harness.observe.stacks`).
+Pure functions from the requests of a call to frozen layers, outermost first. Which loop came back to send a request,
+and how deep it lies, was seen when the request was sent (`fuzzmcp.harness.observe.stacks`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 from fuzzmcp.core.trace import Event, Loop, Run
 
 _SHOWN = 6
-"""Numbers that one line shows at most."""
+"""The most numbers that one line shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Attempt:
 
     Attributes:
         at: Virtual second at which it was sent.
-        ended: Virtual second at which it was answered, cancelled or cut off; `at` where nothing tells.
-        loop: The place that came back to send it; None for the first, and where it could not be seen.
-        hint: Seconds that its answer asked to wait, or None.
+        ended: Virtual second at which it was answered, cancelled or cut off; `at` if none of these happened.
+        loop: The loop that came back to send it; None for the first attempt, and for a loop that was not seen.
+        hint: Seconds that its answer asked the client to wait, or None.
     """
 
     at: float
@@ -36,12 +36,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One place that sends again.
+    """One loop that sends again.
 
     Attributes:
-        loop: The place; None for code that could not be seen.
-        counts: How often it tried, each time that it was entered.
-        waits: The virtual seconds between its attempts, each time that it was entered.
+        loop: The loop; None for code that was not seen.
+        counts: The number of its attempts, for each time that it was entered.
+        waits: The virtual seconds between its attempts, for each time that it was entered.
     """
 
     loop: Loop | None
@@ -50,19 +50,19 @@ class Layer:
 
     @property
     def factor(self) -> int | None:
-        """How often it tries, where that is always the same."""
+        """The number of its attempts, if that was always the same."""
         return self.counts[0] if len(set(self.counts)) == 1 else None
 
     @property
     def place(self) -> str:
-        """`agent.py:41 run_turn`, with the library that retries it where there is one."""
+        """`agent.py:41 run_turn`, and the retry library if there is one."""
         if self.loop is None:
             return "code that was not seen"
         return str(self.loop) + (f" ({self.loop.library})" if self.loop.library else "")
 
     @property
     def times(self) -> str:
-        """`×4`, or what was seen.
+        """`×4`, or the numbers that were seen.
 
         >>> Layer(None, (3, 3), ((1.0, 1.0), (1.0, 1.0))).times, Layer(None, (3, 1), ((1.0, 1.0), ())).times
         ('×3', 'seen 3, 1')
@@ -71,7 +71,7 @@ class Layer:
 
     @property
     def pauses(self) -> str:
-        """`waits 1 s 2 s 4 s`: of the longest time that it was entered; a range where the times differ.
+        """`waits 1 s 2 s 4 s`, as in the longest series; a range if the series do not agree.
 
         >>> Layer(None, (3, 3), ((1.0, 2.0), (1.0, 2.0))).pauses
         'waits 1 s 2 s'
@@ -97,9 +97,9 @@ class Stack:
     """The layers of one call, outermost first.
 
     Attributes:
-        requests: What the call cost.
-        layers: None for a call that was not sent again.
-        again: For each request but the first, the number of the layer that came back to send it.
+        requests: How many requests the call cost.
+        layers: Empty for a call that was sent once.
+        again: For each request but the first, the index of the layer that came back to send it.
     """
 
     requests: int
@@ -108,14 +108,14 @@ class Stack:
 
     @property
     def product(self) -> int | None:
-        """The product of the factors, where they explain the number of requests."""
+        """The product of the factors, if it is the number of requests."""
         factors = [layer.factor for layer in self.layers]
         found = prod(factor or 0 for factor in factors)
         return found if factors and found == self.requests else None
 
     @property
     def hidden(self) -> bool:
-        """Whether requests came out of a task older than the call: what loops above that task is not seen."""
+        """Whether a layer may be missing: a task older than the call sent requests, and loops above it are not seen."""
         return any(layer.loop is None or layer.loop.depth is None for layer in self.layers)
 
     def __str__(self) -> str:
@@ -125,8 +125,9 @@ class Stack:
 def stack_of(attempts: Sequence[Attempt]) -> Stack:
     """The layers that sent one call's requests.
 
-    A return of one place ends what lies deeper; so the returns between two returns of outer places are the times that
-    an inner one was entered, and their number is its factor.
+    Each request but the first is the return of one loop. The return of an outer loop ends the inner ones: each of them
+    is entered anew after it. So the returns of a loop are counted from one return of an outer loop to the next. That
+    count, and one for the first attempt, is its factor.
 
     >>> outer, inner = Loop("a.py", 4, "turn", (0, 0)), Loop("b.py", 8, "send", (0, 1))
     >>> loops = [None, inner, outer, inner, outer, inner]
@@ -144,14 +145,22 @@ _Key = tuple[tuple[int, int], str, str]
 
 
 def _key(loop: Loop | None) -> _Key:
-    """What makes two returns those of one layer, outermost first. What was not seen is taken to lie outside."""
+    """Equal for two returns of one layer; sorts outermost first. A loop that was not seen counts as the outermost."""
     if loop is None:
         return (-2, 0), "", ""
     return loop.depth or (-1, 0), loop.file, loop.function
 
 
 def _layer(key: _Key, returns: Sequence[Loop | None], waits: Sequence[float], alone: bool) -> Layer:
-    """One layer. Where two have the same depth, `alone` is false: then a time without a return may be either's."""
+    """One layer.
+
+    Args:
+        key: Which one.
+        returns: The loops that came back, in order.
+        waits: How long each of them waited.
+        alone: No other layer has the same depth. If one has, a time in which this layer did not return may have been
+            the other's, and is not counted.
+    """
     entered: list[list[float]] = [[]]
     for loop, wait in zip(returns, waits, strict=True):
         if _key(loop)[0] < key[0]:
@@ -164,9 +173,10 @@ def _layer(key: _Key, returns: Sequence[Loop | None], waits: Sequence[float], al
 
 
 def _unrolled(returns: Sequence[Loop | None]) -> list[Loop | None]:
-    """The returns, with a function that tries again by calling itself as the loop that it is.
+    """The returns, where a function that retries by calling itself is made a loop at one depth.
 
-    Such a one returns once at each depth, deeper and deeper; of a loop inside a loop the inner one returns first.
+    Such a function returns once at each depth, deeper and deeper. A loop inside a loop is different: there the inner
+    one returns first.
     """
     found = list(returns)
     for function in dict.fromkeys((loop.file, loop.function) for loop in returns if loop is not None and loop.depth):
@@ -182,12 +192,7 @@ def _unrolled(returns: Sequence[Loop | None]) -> list[Loop | None]:
 
 
 def attempts_of(run: Run, call: int) -> tuple[Attempt, ...]:
-    """The requests of one call: not those sent behind its end.
-
-    Args:
-        run: What happened.
-        call: Number of the call.
-    """
+    """The requests of one call. A client's requests after the end of the call do not count."""
     settled = [place for place, e in enumerate(run.events) if e.kind == "settle" and e.call == call]
     until = settled[0] if settled and run.role == "client" else len(run.events)
     requests = [e for e in run.events[:until] if e.kind == "request" and e.call == call and e.method == "tools/call"]
@@ -202,7 +207,7 @@ def attempts_of(run: Run, call: int) -> tuple[Attempt, ...]:
 
 
 def _endings(run: Run, requests: Sequence[Event]) -> tuple[dict[int, Event], dict[int, float]]:
-    """The answer to each request, and when it was answered, cancelled or cut off."""
+    """The answer to each request, and the second at which it was answered, cancelled or cut off."""
     serials = {request.request for request in requests}
     names = {(e.connection, repr((e.frame or {}).get("id"))): e.request or 0 for e in requests}
     answers: dict[int, Event] = {}

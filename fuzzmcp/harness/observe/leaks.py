@@ -1,44 +1,58 @@
-"""What a client leaves behind when its session is closed: tasks, threads, streams, exceptions that nobody retrieved."""
+"""Leaks: tasks, threads, streams and unretrieved exceptions that are left when a client's session is closed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from fuzzmcp.core.trace import Leak
-from fuzzmcp.harness.clock.internals import failed_unseen
+from fuzzmcp.harness.clock import failed_unseen
 
 
-class Leftovers:
-    """Keeps the tasks that a client starts in one run, and what it is found to leave behind."""
+class Leaks:
+    """Keeps the tasks that a client starts in one run, and finds its leaks."""
 
     def __init__(self) -> None:
-        self.leaks: list[Leak] = []
+        self.found: list[Leak] = []
         self._tasks: list[Any] = []
 
-    def note(self, kind: Any, what: str) -> None:
-        """Write down something that was left behind."""
-        self.leaks.append(Leak(kind, what))
+    def note(self, kind: Literal["task", "thread", "stream", "exception", "shutdown"], what: str) -> None:
+        """Add a leak."""
+        self.found.append(Leak(kind, what))
 
-    def started(self, task: Any) -> None:
-        """The client has started a task, of asyncio."""
+    def task_started(self, task: Any) -> None:
+        """The client has started a task of asyncio. Trio needs no such list: its tasks cannot outlive their nursery."""
         self._tasks.append(task)
 
-    def raised(self, context: dict[str, Any]) -> None:
-        """An exception that nobody retrieved, as asyncio tells its exception handler."""
+    def exception_unretrieved(self, context: dict[str, Any]) -> None:
+        """Add an exception that was never retrieved.
+
+        Args:
+            context: As for an exception handler of asyncio.
+        """
         error = context.get("exception")
         what = f"{type(error).__name__}: {error}" if error is not None else ""
         self.note("exception", f"{context.get('message', '')}: {what}".strip(": "))
 
-    def running(self, ours: Callable[[Any], bool]) -> list[Any]:
-        """The client's tasks that still run; `ours` says which are not the client's."""
+    def running_tasks(self, ours: Callable[[Any], bool]) -> list[Any]:
+        """The client's tasks that still run.
+
+        Args:
+            ours: Whether a task is the harness's.
+        """
         running = [task for task in self._tasks if not task.done() and not ours(task)]
         return [task for task in running if task is not asyncio.current_task()]
 
     def look(self, ours: Callable[[Any], bool], threads: Iterable[str], streams: Iterable[tuple[Any, Any]]) -> None:
-        """Write down every task that runs, every thread that lives and every stream that is open."""
-        for task in self.running(ours):
+        """Add every task that still runs, every thread that lives and every stream that is open.
+
+        Args:
+            ours: Whether a task is the harness's.
+            threads: Names of the client's threads that live.
+            streams: Both ends of each connection.
+        """
+        for task in self.running_tasks(ours):
             self.note("task", _name(task))
         for name in threads:
             self.note("thread", name)
@@ -47,7 +61,7 @@ class Leftovers:
                 self.note("stream", f"connection {number} was never closed")
 
     def forget_tasks(self) -> bool:
-        """Let go of the tasks; says whether one has failed and nobody has asked why."""
+        """Let go of the tasks. True if one has failed and its exception was not retrieved yet."""
         failed = any(map(failed_unseen, self._tasks))
         self._tasks.clear()
         return failed

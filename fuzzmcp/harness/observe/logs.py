@@ -13,7 +13,7 @@ _LOGS_MAX = 1_000
 
 
 class _Collector(logging.Handler):
-    """Writes down records from WARNING up, for one run at a time."""
+    """Keeps the log records from WARNING up, for one run at a time."""
 
     now: Callable[[], float]
     into: list[Log] | None = None
@@ -28,11 +28,11 @@ class _Collector(logging.Handler):
 
 
 _spare = [_Collector(logging.WARNING)]
-"""Collectors that no run uses: to make one costs a run more than to use it."""
+"""Collectors that no run uses now. Making one would cost a run more than using it does."""
 
 
-class collected_logs:  # noqa: N801  (a block, as in contextlib, whose generators would cost every run twice as much)
-    """Log records from WARNING up and Python warnings, while the block runs; none of them reaches the terminal.
+class collected_logs:  # noqa: N801  (a block like those of contextlib, whose generators would cost every run twice as much)
+    """Collects log records from WARNING up, and Python warnings, while the block runs. None reaches the terminal.
 
     Args:
         now: The virtual clock, in seconds.

@@ -1,7 +1,7 @@
-"""What is known of the libraries that retry for others: where their loops keep the function that they call again.
+"""Retry libraries: which variable of their loops holds the function that is retried.
 
-A loop in such a library says little; the function that was decorated says which layer it is. Nothing is imported: a
-library is known by the module of the frame that loops, and the function is read from that frame.
+Every loop of such a library lies in the same line. The function that it retries tells which layer it is. No library is
+imported: the frame of the loop names its module, and holds the function in a variable.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ RETRIED = {
     "stamina": ("wrapped", "callable_"),  # the wrappers of stamina.retry; RetryingCaller and its kin
     "backoff": ("target",),  # the wrappers of on_exception and on_predicate, _async.py and _sync.py
 }
-"""Names of the variables that hold the function, by library. It is called from that very frame, so it is there."""
+"""Names of the variables that hold the function, by library. The loop calls the function, so it holds it."""
 
 
 def retried(frame: FrameType) -> tuple[CodeType, str] | None:
-    """The code of the function that a loop of a retry library calls again, and the name of the library.
-
-    Args:
-        frame: The frame that loops.
+    """The code of the function that a loop retries, and the name of its library; None for a loop of no retry library.
 
     >>> import sys
     >>> retried(sys._getframe()) is None

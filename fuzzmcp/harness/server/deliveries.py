@@ -49,7 +49,6 @@ def due(at: Any, kind: Any = None, *, frame: Frame | None = None, line: str = ""
 def of_answer(answer: Action, reply: Reply, action: Action | None) -> Iterator[Delivery]:
     """What delivers an answer: nothing where it is silence. `action` is the part of the script that asks for it."""
     if reply.closes:
-        remark = f"its process ends with status {answer.value}" if answer.name == "exit" else ""
-        yield due(answer.at, kind="close", line=remark, action=action)
+        yield due(answer.at, kind="close", line=reply.remark, action=action)
     elif reply.frame is not None or reply.line is not None:
         yield due(answer.at, frame=reply.frame, line=reply.line or "", action=action, answer=reply.answer)

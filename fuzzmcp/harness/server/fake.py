@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fuzzmcp.core.case import Case
-from fuzzmcp.core.faults import why_inapplicable
+from fuzzmcp.core.fault_row import Place
+from fuzzmcp.core.faults import LATE, why_inapplicable
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, METHODS, STATELESS_VERSIONS, era_of
 from fuzzmcp.core.script import OK, PLAIN, Action, Step
-from fuzzmcp.harness.server import answers, pages, split, wire
+from fuzzmcp.harness.server import answers, extras, pages, wire
 from fuzzmcp.harness.server.answers import Asked, Reply
 from fuzzmcp.harness.server.deliveries import Delivery, due, moment, of_answer, seconds
+from fuzzmcp.harness.server.extras import Around
 from fuzzmcp.harness.server.wire import Frame
 
-_FOREIGN_LINE = "WARNUNG: Größe überschritten\n"
-_NOTHING_TO_SPLIT = "split: there is no answer to split"
 _SCRIPT_METHOD = {wire_name: name for name, wire_name in METHODS.items()}
 
 
@@ -31,7 +31,7 @@ class Ticket(NamedTuple):
     @property
     def wants_ok(self) -> bool:
         """Whether its answer is made of an `ok` result: then a real server behind the fake has to be asked for one."""
-        return self.step.answer.name in ("ok", "strid", "batch", "truncated")
+        return "whole" in self.step.answer.fault.ways
 
 
 @dataclass
@@ -79,7 +79,6 @@ class FakeServer:
         self._blocks: list[tuple[float, float]] = []
         self._changed_at: float | None = None
         self._asked_client = 0
-        self._ticket = Ticket(0, False, PLAIN["call"])
 
     # -- what the transport calls ----------------------------------------------------------------------------------
 
@@ -133,8 +132,7 @@ class FakeServer:
             return []
         if "id" not in frame:
             return self._on_notification(session, frame, start)
-        self._ticket = ticket or self.take(frame)
-        return self._on_request(session, frame, start, ok_result)
+        return self._on_request(session, frame, start, ok_result, ticket or self.take(frame))
 
     def finish(self) -> None:
         """The script is over: from now on every request is answered at once, as `ok`."""
@@ -148,48 +146,51 @@ class FakeServer:
     def still_held(self) -> tuple[str, ...]:
         """Parts of the script that waited for a cancellation which never came."""
         return tuple(
-            f"{d.action or 'late'}: the client never cancelled request {held.serial} on the wire"
+            f"{d.action or LATE}: the client never cancelled request {held.serial} on the wire"
             for held in self._held.values()
             for d in held.deliveries
         )
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def _on_request(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> list[Delivery]:
-        name = _SCRIPT_METHOD.get(frame["method"]) if isinstance(frame["method"], str) else None
-        serial, scripted, step = self._ticket
-        if step.plain and name != "listen":  # most requests
-            reply = answers.build(OK, self._asked(session, frame, start, ok_result))
+    def _on_request(
+        self, session: _Session, frame: Frame, start: float, ok_result: Frame | None, ticket: Ticket
+    ) -> list[Delivery]:
+        serial, scripted, step = ticket
+        asked = self._asked(session, frame, start, ok_result, ticket)
+        if step.plain and step.method != "listen":  # most requests
+            reply = answers.build(OK, asked)
             return [Delivery(start, "frame", session.number, serial, reply.frame, answer=reply.answer)]
         for extra in step.extras:
-            if extra.name == "block":
+            if "blocks" in extra.fault.ways:
                 begin = start + seconds(extra.at)
                 end = begin + float(extra.value)  # type: ignore[arg-type]
                 self._blocks.append((moment(begin), moment(end)))
-        asked = self._asked(session, frame, start, ok_result)
-        answer = self._possible(step.answer, asked, name, session)
+        answer = self._possible(step.answer, asked, step, session)
         if scripted and not step.plain:
             self.steps.append((serial, step))
         silently = (answer, *step.extras) if scripted else ()
-        self.played += [(serial, a) for a in silently if a.name in ("hang", "block") or _delays(a, answer)]
+        self.played += [(serial, a) for a in silently if a.fault.silence or _delays(a, answer)]
         reply = answers.build(answer, asked)
-        deliveries = [
-            self._timed(d, session, start) for d in self._sequence(session, frame, asked, answer, reply, step, scripted)
-        ]
-        self._hold(session, frame, [d for d in deliveries if d.at < 0])
+        own = answer if scripted and answer != OK else None
+        around = Around(frame, asked, answer, reply, own, session.subscriptions, self._next_id, self.undelivered.append)
+        deliveries = [self._timed(d, session, start, serial) for d in self._sequence(session, around, step)]
+        if waiting := [d for d in deliveries if d.at < 0]:
+            self._held[(session.number, _hashable(frame["id"]))] = _Held(serial, waiting)
         return sorted((d for d in deliveries if d.at >= 0), key=lambda d: d.at)
 
-    def _possible(self, action: Action, asked: Asked, name: str | None, session: _Session) -> Action:
-        reason = None
-        if name and action != OK:
-            reason = why_inapplicable(action.name, name, asked.version, session.transport)
-        reason = reason or (answers.why_undeliverable(action, asked) if action != OK else None)
+    def _possible(self, action: Action, asked: Asked, step: Step, session: _Session) -> Action:
+        """The answer of the step, or `ok` at the same moment where this request cannot have it."""
+        if action == OK:
+            return action
+        reason = why_inapplicable(action.name, step.method, asked.version, session.transport)
+        reason = reason or answers.why_undeliverable(action, asked)
         if reason is None:
             return action
         self.undelivered.append(reason)
-        return Action("ok", at=action.at)
+        return Action(OK.name, at=action.at)
 
-    def _asked(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None) -> Asked:
+    def _asked(self, session: _Session, frame: Frame, start: float, ok_result: Frame | None, ticket: Ticket) -> Asked:
         params = frame.get("params")
         params = params if isinstance(params, dict) else {}
         tool, arguments = None, None
@@ -201,16 +202,16 @@ class FakeServer:
             if tool is None:
                 plain = (wire.INVALID_PARAMS, f"Unknown tool: {params.get('name')}", None)
         else:
-            plain = self._plain(session, frame, params, start)
+            plain = self._plain(session, frame, params, start, ticket.step.answer)
         base = self.case.outputs.get(tool.name) if tool else None
-        return Asked(frame["id"], self._ticket.serial, session.version, tool, arguments, base, ok_result, plain)
+        return Asked(frame["id"], ticket.serial, session.version, tool, arguments, base, ok_result, plain)
 
     def _tools(self, now: float) -> tuple[Any, ...]:
         changed = self._changed_at is not None and now >= self._changed_at
         return self.case.changed if changed and self.case.changed is not None else self.case.tools
 
     def _plain(
-        self, session: _Session, frame: Frame, params: Frame, start: float
+        self, session: _Session, frame: Frame, params: Frame, start: float, answer: Action
     ) -> Frame | tuple[int, str | None, Any]:
         """What `ok` means for every method but `tools/call`."""
         stateless = era_of(self.case.protocol) == "stateless"
@@ -225,8 +226,7 @@ class FakeServer:
             case "server/discover" if stateless:
                 return wire.discover_result(session.version)
             case "tools/list":
-                mode = self._ticket.step.answer.name
-                return pages.page(self._tools(start), params.get("cursor"), session.version, mode)
+                return pages.page(self._tools(start), params.get("cursor"), session.version, answer.name)
             case "subscriptions/listen" if stateless:
                 return {"_meta": {wire.META_SUBSCRIPTION: frame["id"]}, "resultType": "complete"}
             case "ping" if not stateless:
@@ -238,133 +238,61 @@ class FakeServer:
 
     # -- deliveries ------------------------------------------------------------------------------------------------
 
-    def _sequence(
-        self,
-        session: _Session,
-        frame: Frame,
-        asked: Asked,
-        answer: Action,
-        reply: Reply,
-        step: Step,
-        scripted: bool,
-    ) -> Iterator[Delivery]:
-        """Extras before the answer, the answer, extras after it; times are still relative to the request."""
-        listens = frame["method"] == "subscriptions/listen" and era_of(self.case.protocol) == "stateless"
-        own = answer if scripted and answer != OK else None
-        splits = [extra for extra in step.extras if extra.name == "split" and self._applies(extra, frame, session)]
-        for extra in step.extras:
-            if extra.name == "orphan":
-                stray = answers.foreign(asked)
-                yield due(extra.at, frame=stray.frame, action=extra, answer=stray.answer)
-            elif extra.name not in ("dup", "progress_after", "split"):
-                yield from self._extra(session, frame, extra)
-        if listens and answer.name == "ok":
-            reply = Reply()
-            self.undelivered += [_NOTHING_TO_SPLIT for _ in splits]
-            yield from self._acknowledge(session, frame, answer, own)
-        elif splits:
-            yield from self._split(answer, reply, own, splits[0])
+    def _sequence(self, session: _Session, around: Around, step: Step) -> Iterator[Delivery]:
+        """Extras beside the answer, the answer, extras behind it; times are still relative to the request."""
+        within = list(self._extras(step, "within", session))
+        for extra in self._extras(step, "beside", session):
+            yield from extras.play(extra, around)
+        if step.method == "listen" and around.answer.name == OK.name and era_of(self.case.protocol) == "stateless":
+            around = around._replace(reply=Reply())
+            for extra in within:
+                yield from extras.play(extra, around)
+            yield from self._acknowledge(session, around)
+        elif within:
+            yield from extras.play(within[0], around)
         else:
-            yield from of_answer(answer, reply, own)
-        for extra in step.extras:
-            at = extra.at if extra.at is not None else answer.at
-            if extra.name == "dup":
-                if reply.frame is None and reply.line is None:
-                    self.undelivered.append("dup: there is no answer to repeat")
-                else:
-                    yield due(at, frame=reply.frame, line=reply.line or "", action=extra, answer=reply.answer)
-            elif extra.name == "progress_after":
-                yield due(at, frame=wire.progress(_token(frame), 1), action=extra)
+            yield from of_answer(around.answer, around.reply, around.own)
+        for extra in self._extras(step, "behind", session):
+            yield from extras.play(extra, around)
 
-    def _acknowledge(self, session: _Session, frame: Frame, answer: Action, own: Action | None) -> Iterator[Delivery]:
+    def _extras(self, step: Step, place: Place, session: _Session) -> Iterator[Action]:
+        """The extras at a place that the version and the transport can carry; a reason why not is kept."""
+        for extra in step.extras:
+            if extra.fault.place == place:
+                reason = why_inapplicable(extra.name, step.method, session.version, session.transport)
+                if reason:
+                    self.undelivered.append(reason)
+                else:
+                    yield extra
+
+    def _acknowledge(self, session: _Session, around: Around) -> Iterator[Delivery]:
         """A `subscriptions/listen` stream opens with an acknowledgement and stays open."""
+        frame = around.frame
         params = frame.get("params") or {}
         wanted = params.get("notifications") if isinstance(params, dict) else None
         tools = bool(isinstance(wanted, dict) and wanted.get("toolsListChanged"))
         session.subscriptions[_hashable(frame["id"])] = tools
         acknowledgement = wire.acknowledged(frame["id"], {"toolsListChanged": True} if tools else {})
-        yield due(answer.at, frame=acknowledgement, action=own)
+        yield due(around.answer.at, frame=acknowledgement, action=around.own)
 
-    def _extra(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
-        if not self._applies(extra, frame, session):
-            return
-        match extra.name:
-            case "log":
-                yield from self._log(session, frame, extra)
-            case "progress":
-                token = _token(frame)
-                for i in range(int(extra.value)):  # type: ignore[arg-type]
-                    at = extra.at if isinstance(extra.at, str) else seconds(extra.at) + i
-                    yield due(at, frame=wire.progress(token, i + 1), action=extra)
-            case "ping" | "sampling" | "elicit" | "roots":
-                self._asked_client += 1
-                request_id = f"server-{self._asked_client}"
-                yield due(extra.at, frame=wire.server_request(extra.name, request_id), action=extra)
-            case "noise":
-                yield due(extra.at, line="WARNING: connection pool is full", action=extra)
-            case "badutf8":
-                data = _FOREIGN_LINE.encode("latin-1")
-                shown = data.decode(errors="backslashreplace").rstrip()
-                yield due(extra.at, "bytes", line=shown, action=extra, data=data)
-            case "list_changed":
-                yield from self._list_changed(session, extra)
-            case "server_cancel":
-                params = {"requestId": frame["id"], "reason": "the server gave up"}
-                yield due(extra.at, frame=wire.notification("notifications/cancelled", params), action=extra)
-            case "cancel":
-                yield due(extra.at, kind="cancel", action=extra)
+    def _next_id(self) -> str:
+        self._asked_client += 1
+        return f"server-{self._asked_client}"
 
-    def _applies(self, extra: Action, frame: Frame, session: _Session) -> bool:
-        """Whether the version and the transport can carry an extra; a reason why not is kept."""
-        reason = why_inapplicable(extra.name, _SCRIPT_METHOD[frame["method"]], session.version, session.transport)
-        if reason:
-            self.undelivered.append(reason)
-        return reason is None
-
-    def _split(self, answer: Action, reply: Reply, own: Action | None, extra: Action) -> Iterator[Delivery]:
-        """The answer in two pieces, as bytes."""
-        if reply.frame is None and reply.line is None:
-            self.undelivered.append(_NOTHING_TO_SPLIT)
-            yield from of_answer(answer, reply, own)
-            return
-        frame, head, rest = split.split(reply.frame, reply.line)
-        shown = head.decode(errors="backslashreplace")
-        yield due(answer.at, "bytes", line=shown, action=extra, data=head)
-        at = split.moment_of_rest(answer.at, extra.at)
-        yield due(at, "rest", frame=frame, line=reply.line or "", action=own, answer=reply.answer, data=rest)
-
-    def _log(self, session: _Session, frame: Frame, extra: Action) -> Iterator[Delivery]:
-        params = frame.get("params")
-        meta = params.get("_meta") if isinstance(params, dict) else None
-        if era_of(session.version) == "stateless" and not (isinstance(meta, dict) and wire.META_LOG_LEVEL in meta):
-            self.undelivered.append("log: the request asked for no log level, so the server must not send any")
-        else:
-            yield due(extra.at, frame=wire.log_message(), action=extra)
-
-    def _list_changed(self, session: _Session, extra: Action) -> Iterator[Delivery]:
-        if era_of(session.version) == "handshake":
-            yield due(extra.at, frame=wire.list_changed(), action=extra)
-            return
-        subscribed = [request_id for request_id, tools in session.subscriptions.items() if tools]
-        if not subscribed:
-            self.undelivered.append("list_changed: the client has no open subscription for it")
-        for request_id in subscribed:
-            yield due(extra.at, frame=wire.list_changed(request_id), action=extra)
-
-    def _timed(self, delivery: Delivery, session: _Session, start: float) -> Delivery:
+    def _timed(self, delivery: Delivery, session: _Session, start: float, serial: int) -> Delivery:
         """The delivery at its absolute time; one that waits for a cancellation keeps the time -1."""
         at, kind, _, _, frame, line, action, answer, data = delivery
         if at >= 0:
             at = start + at if kind == "cancel" else self.unblocked(start + at)
             self._takes_effect(delivery, session, at)
         # `_replace` takes several times as long, and a script may ask for thousands.
-        return Delivery(at, kind, session.number, self._ticket.serial, frame, line, action, answer, data)
+        return Delivery(at, kind, session.number, serial, frame, line, action, answer, data)
 
     def _takes_effect(self, delivery: Delivery, session: _Session, at: float) -> None:
         """What is different for later requests from this delivery on."""
         if delivery.kind == "close":
             session.closes = min(session.closes, at)
-        if delivery.action is not None and delivery.action.name == "list_changed":
+        if delivery.action is not None and "changes" in delivery.action.fault.ways:
             self._changed_at = at if self._changed_at is None else min(self._changed_at, at)
 
     def unblocked(self, at: float) -> float:
@@ -375,10 +303,6 @@ class FakeServer:
         return at
 
     # -- cancellation ----------------------------------------------------------------------------------------------
-
-    def _hold(self, session: _Session, frame: Frame, waiting: list[Delivery]) -> None:
-        if waiting:
-            self._held[(session.number, _hashable(frame["id"]))] = _Held(self._ticket.serial, waiting)
 
     def _on_notification(self, session: _Session, frame: Frame, start: float) -> list[Delivery]:
         params = frame.get("params")
@@ -398,13 +322,6 @@ class FakeServer:
 
 def _hashable(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else repr(value)
-
-
-def _token(frame: Frame) -> Any:
-    params = frame.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return frame["id"] if token is None else token
 
 
 def _delays(action: Action, answer: Action) -> bool:

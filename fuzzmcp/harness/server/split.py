@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fuzzmcp.core.script import When
+from fuzzmcp.core.fault_row import When
 from fuzzmcp.harness.server.wire import Frame
 
 LATER = 0.01

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from fuzzmcp.core.catalogue.tools import Tool
-from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, era_of
+from fuzzmcp.core.protocol import (
+    HANDSHAKE_VERSIONS,
+    STATELESS_VERSIONS,
+    era_of,
+    has_resource_links,
+    has_structured_content,
+    has_tool_field,
+)
 
 Frame = dict[str, Any]
 
@@ -96,8 +103,7 @@ def _capabilities(version: str) -> Frame:
 
 def tool_entry(tool: Tool, version: str) -> Frame:
     """A tool as `tools/list` of that version may name it."""
-    since = {"annotations": "2025-03-26", "outputSchema": "2025-06-18", "title": "2025-06-18"}
-    return {key: value for key, value in tool.definition.items() if version >= since.get(key, "")}
+    return {key: value for key, value in tool.definition.items() if has_tool_field(version, key)}
 
 
 def list_result(entries: list[Any], cursor: str | None, version: str) -> Frame:
@@ -111,7 +117,7 @@ def list_result(entries: list[Any], cursor: str | None, version: str) -> Frame:
 def call_result(content: list[Frame], structured: Any, is_error: bool, version: str) -> Frame:
     """A `tools/call` result; `structured` is left out when None or when the version does not know it."""
     result: Frame = {"content": content, "isError": is_error}
-    if structured is not None and version >= "2025-06-18":
+    if structured is not None and has_structured_content(version):
         result["structuredContent"] = structured
     return complete(result, version)
 
@@ -122,26 +128,10 @@ def text_block(text: str) -> Frame:
 
 
 def link_block(version: str) -> Frame:
-    """A resource link, or an embedded resource before 2025-06-18."""
-    if version >= "2025-06-18":
+    """A resource link, or an embedded resource where the version knows no links."""
+    if has_resource_links(version):
         return {"type": "resource_link", "uri": "https://example.com/report.pdf", "name": "report.pdf"}
     return {"type": "resource", "resource": {"uri": "https://example.com/report.txt", "text": "report"}}
-
-
-def server_request(name: str, request_id: str) -> Frame:
-    """The request that the extra `ping`, `sampling`, `elicit` or `roots` sends."""
-    match name:
-        case "sampling":
-            message = {"role": "user", "content": text_block("Summarise the order.")}
-            return request(request_id, "sampling/createMessage", {"messages": [message], "maxTokens": 100})
-        case "elicit":
-            schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
-            params = {"message": "Why is it refunded?", "requestedSchema": schema}
-            return request(request_id, "elicitation/create", params)
-        case "roots":
-            return request(request_id, "roots/list")
-        case _:
-            return request(request_id, "ping")
 
 
 def progress(token: Any, done: int) -> Frame:

@@ -33,7 +33,7 @@ class CallAttribution:
         """The call of a request that the running code sends, and where it comes from."""
         call = self.call_of(frame)
         ours = call if frame["method"] == "tools/call" else None
-        site, loop = self.stacks.take(ours, depth=5, sure=CALL.get() is not None)
+        site, loop = self.stacks.take(ours, context_known=CALL.get() is not None)
         return call, site, loop
 
     def call_of(self, frame: dict[str, Any]) -> int | None:
@@ -82,7 +82,7 @@ class WriterAttribution:
         call = call_asking_for(run.events, run.calls, tool, arguments, self._opened_by)
         if call is None or call != self._opened_by:
             return call, None, None
-        site, loop = run.stacks.take(call, depth=5)
+        site, loop = run.stacks.take(call)
         again = loop if call not in self._before else None  # within one connection it is the writer that comes back
         self._before.add(call)
         return call, site, again

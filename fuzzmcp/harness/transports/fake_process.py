@@ -100,7 +100,7 @@ class Stdin(ByteSendStream):
     def drop(self, action: Action | None) -> None:
         """The server closes its stdout: it lives on until its stdin ends, unless the script lets it exit."""
         self.broken = self.dropped = True
-        if action is not None and action.name == "exit":
+        if action is not None and action.fault.value_kind == "status":
             self.process.exit(int(action.value))  # type: ignore[arg-type]
 
     async def aclose(self) -> None:

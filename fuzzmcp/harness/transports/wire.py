@@ -160,7 +160,7 @@ class Wire:
     async def send(self, connection: int, frame: Any) -> None:
         """One message of the client: record it, run the server, and deliver what is due."""
         heard = False
-        try:  # no block and no function of its own: each message pays for it, and `Stacks.take` counts the frames
+        try:  # no block and no function of its own: each message would pay for it
             now = self._clock.now()
             if self._record_sent(connection, frame, now):
                 heard = True

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from fuzzmcp.report.escape import duration
-from fuzzmcp.report.model import SavedFinding
-from fuzzmcp.report.narrative import FIRST, LAST, deed, last_evidence, telling, what, where
-from fuzzmcp.report.timeline import Moment, folded
+from fuzzmcp.report.model import Moment, SavedFinding
+from fuzzmcp.report.narrative import (
+    FIRST,
+    LAST,
+    code_line,
+    description,
+    essential_moments,
+    evidence_mark,
+    last_evidence,
+)
+from fuzzmcp.report.timeline import folded
 
 _HEAD, _PAUSE, _NOTE, _MESSAGE, _MESSAGE_AND_MORE, _FOOT = 34, 30, 32, 40, 54, 12
 """Heights in pixels; a note says what happened on one side only."""
@@ -58,7 +66,7 @@ class Diagram:
 
 def diagram(finding: SavedFinding) -> Diagram:
     """The diagram of a finding."""
-    moments = folded(telling(finding.requests), FIRST, LAST)
+    moments = folded(essential_moments(finding.requests), FIRST, LAST)
     rows = tuple(_rows(moments, one_call=len(finding.calls) == 1))
     *tops, end = accumulate((row.height for row in rows), initial=_HEAD)
     messages = sum(1 for moment in moments if moment.direction)
@@ -75,13 +83,13 @@ def _rows(moments: Sequence[Moment], *, one_call: bool) -> Iterator[Row]:
             yield Row(_NOTE, f"… {moment.text}")
             continue
         beside = {
-            "deed": deed(moment) if moment is last else "",
+            "deed": evidence_mark(moment) if moment is last else "",
             "fault": moment.fault if moment.fault and moment.fault not in moment.label else "",
-            "place": where(moment),
+            "place": code_line(moment),
         }
         height = _NOTE if not moment.direction else _MESSAGE_AND_MORE if any(beside.values()) else _MESSAGE
         time = f"{moment.at:,.3f}" if place == 0 or waited > 0 else ""
-        yield Row(height, what(moment, one_call), moment, time, **beside)
+        yield Row(height, description(moment, one_call), moment, time, **beside)
 
 
 def _span(seconds: float) -> str:

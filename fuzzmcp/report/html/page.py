@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.core.fault_row import Fault
+from fuzzmcp.core.faults import BY_NAME, FAULTS
 from fuzzmcp.report.escape import duration
 from fuzzmcp.report.html.diagram import Diagram, diagram
 from fuzzmcp.report.html.rendering import render

@@ -9,7 +9,7 @@ from fuzzmcp.core.redact import redacted_text
 from fuzzmcp.harness.observe.layers import Layer
 from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.html.rendering import render
-from fuzzmcp.report.terminal.stack import StackReport, advice, sum_of, summary, verdict
+from fuzzmcp.report.stack import StackReport, advice, endless_note, sum_of, summary, verdict
 from fuzzmcp.search.stacking import CallCost, Seen
 
 _LEFT, _WIDTH = 1.0, 98.0
@@ -83,10 +83,9 @@ def _script(seen: Seen) -> _Script:
 
 
 def _call(cost: CallCost) -> _Call:
-    waits = ", and it waits for ever" if cost.waits_for_ever else ""
     return _Call(
         title=one_line(redacted_text(cost.title)),
-        cost=f"{cost.said} in {cost.seconds:g} s{waits}",
+        cost=f"{cost.said} in {cost.seconds:g} s{endless_note(cost)}",
         layers=tuple(cost.stack.layers),
         sum=sum_of(cost),
         drawing=_drawing(cost) if len(cost.attempts) > 1 else None,

@@ -1,4 +1,4 @@
-"""How saved cases look on a terminal, when they are replayed and when they are found: one line, and its sentence."""
+"""How saved cases look on a terminal when they are replayed or found: one line, and a sentence below it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WIDEST = max(map(len, _STYLES))
 
 
 def show_replayed(seen: Replayed, console: Console, *, expected: bool = False) -> None:
-    """Print what became of a saved case.
+    """Print the status of a saved case.
 
     Args:
-        seen: The case, replayed.
-        console: Where to.
-        expected: The case belongs to the baseline: it may fail.
+        seen: The replayed case.
+        console: The terminal.
+        expected: The case belongs to the baseline, so it may fail.
     """
     script = harmless(str(seen.saved.case.script))
     line = Text.assemble(
@@ -34,12 +34,12 @@ def show_replayed(seen: Replayed, console: Console, *, expected: bool = False) -
 
 
 def show_found(finding: Finding, path: Path | None, console: Console) -> None:
-    """Print a new finding at the moment it is found.
+    """Print a new finding as soon as it is found.
 
     Args:
         finding: The finding.
-        path: The case file that keeps it; None for none.
-        console: Where to.
+        path: The case file that keeps the finding; None if there is none.
+        console: The terminal.
     """
     script = harmless(str(finding.case.script))
     line = Text.assemble(("new".ljust(_WIDEST), "bold red"), f"  {harmless(finding.name)}  ", (script, "bold"))

@@ -10,11 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.report.model import Report, SavedFinding, Subject
-from fuzzmcp.report.narrative import FIRST, LAST, deed, last_evidence, telling, what, where
+from fuzzmcp.report.model import Moment, Report, SavedFinding, Subject
+from fuzzmcp.report.narrative import (
+    FIRST,
+    LAST,
+    code_line,
+    description,
+    essential_moments,
+    evidence_mark,
+    last_evidence,
+)
 from fuzzmcp.report.phrases import about, facts, hints, qualities, reactions, setting
-from fuzzmcp.report.terminal.style import WIDTH_MAX, hanging, heading, labelled, print_table
-from fuzzmcp.report.timeline import Moment, folded
+from fuzzmcp.report.terminal.style import WIDTH_MAX, show_hanging, show_heading, show_labelled, show_table
+from fuzzmcp.report.timeline import folded
 
 _ARROWS = {"->": "→", "<-": "←", "": " "}
 
@@ -26,34 +34,34 @@ def show_report(report: Report, console: Console) -> None:
         console.print()
         show_finding(finding, console)
     console.print()
-    print_table(_check_table(report), console)
+    show_table(_check_table(report), console)
     if report.faults:
         console.print()
-        print_table(_fault_table(report), console)
+        show_table(_fault_table(report), console)
     said = list(hints(report))
     if said:
         console.print()
     for label, text in said:
-        labelled(label, text, console)
+        show_labelled(label, text, console)
     console.print()
     console.print(Text(" · ".join(facts(report)), "bold"), soft_wrap=True)
 
 
 def show_header(subject: Subject, *parts: str, console: Console) -> None:
-    """Print who was tested, and how."""
-    heading(("fuzzmcp", subject.client, f"mcp {subject.mcp}", *parts), console)
+    """Print the client, the version of the SDK and other parts of the setting."""
+    show_heading(("fuzzmcp", subject.client, f"mcp {subject.mcp}", *parts), console)
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
 
 
 def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False) -> None:
-    """Print one finding: its sentence, script, calls and timeline, and what to do about it.
+    """Print one finding: its sentence, script, calls and timeline, and the advice.
 
     Args:
-        finding: What to show.
-        console: Where to.
-        whole: Show every moment instead of the telling ones.
+        finding: The finding to print.
+        console: The terminal.
+        whole: Print every moment, not only the essential ones.
     """
     faults = f"FAULTS={harmless(finding.faults)}"
     calls = "; ".join(map(harmless, finding.calls))
@@ -69,9 +77,10 @@ def show_finding(finding: SavedFinding, console: Console, *, whole: bool = False
     console.print()
     show_timeline(finding.requests, console, whole=whole, one_call=len(finding.calls) == 1)
     check = about(finding.check)
-    labelled("why", check.why, console)
-    labelled("do", check.advice, console)
-    console.print(Text.assemble(("again ", "bold"), harmless(finding.command)), soft_wrap=True)
+    show_labelled("why", check.why, console)
+    show_labelled("do", check.advice, console)
+    if finding.replay:
+        console.print(Text.assemble(("again ", "bold"), harmless(finding.command)), soft_wrap=True)
     if finding.saved is not None:
         console.print(Text.assemble(("saved ", "bold"), harmless(finding.saved)), soft_wrap=True)
 
@@ -85,7 +94,7 @@ def _show_title(finding: SavedFinding, name: str, label: int, console: Console) 
         line = Text.assemble(head, message, " " * room if flags else "", (flags, "dim"))
         console.print(line, soft_wrap=room >= 0)
         return
-    hanging(Text(name, style), label, Text(message), console)
+    show_hanging(Text(name, style), label, Text(message), console)
     console.print(Text(" " * label + flags, "dim"), soft_wrap=True)
 
 
@@ -93,17 +102,17 @@ def _show_title(finding: SavedFinding, name: str, label: int, console: Console) 
 
 
 def show_timeline(moments: Sequence[Moment], console: Console, *, whole: bool = False, one_call: bool = False) -> None:
-    """Print moments in virtual time, one a line, each with the code that sent it; the last evidence is marked.
+    """Print moments in virtual time, one a line, each with the code that sent it. The last evidence is marked.
 
     Args:
-        moments: What happened.
-        console: Where to.
-        whole: Show every moment instead of the telling ones, and fold nothing.
-        one_call: There is only one call, so its tool names it.
+        moments: The moments of a run.
+        console: The terminal.
+        whole: Print every moment, not only the essential ones, and fold nothing.
+        one_call: There is only one call, so the name of its tool stands for it.
     """
-    shown = tuple(moments) if whole else folded(telling(moments), FIRST, LAST)
+    shown = tuple(moments) if whole else folded(essential_moments(moments), FIRST, LAST)
     last = last_evidence(shown)
-    rows = [(moment, what(moment, one_call), where(moment)) for moment in shown]
+    rows = [(moment, description(moment, one_call), code_line(moment)) for moment in shown]
     wide = min(console.width, WIDTH_MAX)
     clock = max((len(f"{m.at:,.3f}") for m in shown), default=0) + 3
     head = clock + 5
@@ -111,7 +120,7 @@ def show_timeline(moments: Sequence[Moment], console: Console, *, whole: bool = 
     room = max(wide - head - sites - 2, 24)
     column = min(max((cell_len(words) for _, words, place in rows if place), default=0) + 2, room)
     for moment, words, place in rows:
-        mark = "" if moment is not last else f"◀ {deed(moment)}"
+        mark = "" if moment is not last else f"◀ {evidence_mark(moment)}"
         if moment.kind == "omitted":
             console.print(Text(" " * head + f"… {words}", "dim"))
             continue

@@ -1,6 +1,6 @@
-"""Where a search is, while it runs: one live line on a terminal, plain lines anywhere else.
+"""The progress of a search: one live line on a terminal, plain lines anywhere else.
 
-Nothing here has a thread or reads a clock: it is drawn when the search reports, so it cannot disturb a run.
+Nothing here has a thread or reads a clock. It draws only when the search reports, so it cannot disturb a run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _BAR = 24
 
 
 @contextmanager
-def shown(budget: Budget, console: Console, *, live: bool) -> Iterator[Callable[[Progress], None]]:
+def show_progress(budget: Budget, console: Console, *, live: bool) -> Iterator[Callable[[Progress], None]]:
     """Show progress while the block runs.
 
     Args:
-        budget: When the search ends.
-        console: Where to draw.
-        live: Redraw one line; otherwise print a line at each change of phase and every ten seconds.
+        budget: The runs and seconds after which the search ends.
+        console: The terminal.
+        live: Redraw one line. Otherwise print a line at each change of phase and every ten seconds.
 
     Yields:
-        What to call with each `Progress`.
+        A function to call with each `Progress`.
     """
     if not live:
         yield _Lines(budget, console)
@@ -67,7 +67,7 @@ def _drawn(progress: Progress, budget: Budget, width: int) -> Table:
 
 
 def _share(progress: Progress, budget: Budget) -> float:
-    """The part of the budget that is used up, whichever of runs and time is nearer to its end."""
+    """The used part of the budget, from 0 to 1: the larger one of the parts of runs and of time."""
     by_runs = progress.runs / budget.runs if budget.runs else 0.0
     by_time = progress.seconds / budget.seconds if budget.seconds else 0.0
     return min(max(by_runs, by_time), 1.0)

@@ -1,4 +1,4 @@
-"""How one replayed script looks on a terminal: its outcomes, what it violated, and what of it never happened."""
+"""How one replayed script looks on a terminal: the outcomes, the violations, and the steps that never happened."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from rich.text import Text
 from fuzzmcp.checks import HELD, Violation
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import PROBE, Outcome, Run
+from fuzzmcp.report.build import violated
 from fuzzmcp.report.escape import counted, harmless, one_line
-from fuzzmcp.report.model import Subject, violated
+from fuzzmcp.report.model import Subject
 from fuzzmcp.report.terminal.console import show_finding, show_header, show_timeline
-from fuzzmcp.report.terminal.style import labelled
-from fuzzmcp.report.timeline import ending, timeline
+from fuzzmcp.report.terminal.style import show_labelled
+from fuzzmcp.report.timeline import outcome_text, timeline
 
 
 def show_replay(
@@ -24,11 +25,11 @@ def show_replay(
     """Print one run.
 
     Args:
-        run: What happened.
-        verdicts: What each check said to it.
-        subject: What was tested.
-        console: Where to.
-        trace: Print the whole timeline, and the logs.
+        run: The run to print.
+        verdicts: The verdict of each check on the run, by the name of the check.
+        subject: The client and the settings of the test.
+        console: The terminal.
+        trace: Print the whole timeline and the logs too.
     """
     case = redacted_case(run.case)
     tools = f"{subject.catalogue} ({counted(len(case.tools), 'tool')})"
@@ -42,7 +43,7 @@ def show_replay(
     for outcome in (*run.outcomes, *((run.probe,) if run.probe else ())):
         _show_outcome(run, outcome, console)
     for note in _notes(run):
-        labelled("note", note, console)
+        show_labelled("note", note, console)
     found = {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
     for finding in violated(subject, run, found):
         console.print()
@@ -57,12 +58,12 @@ def _show_outcome(run: Run, outcome: Outcome, console: Console) -> None:
     else:
         name = "the agent" if run.role == "agent" else redacted_text(str(run.case.calls[outcome.call]))
     took = f"{outcome.ended - outcome.started:.3f} s"
-    line = Text.assemble((harmless(name), "bold"), f"  after {took}  {one_line(ending(outcome), 500)}")
+    line = Text.assemble((harmless(name), "bold"), f"  after {took}  {one_line(outcome_text(outcome), 500)}")
     console.print(line, soft_wrap=True)
 
 
 def _show_surroundings(run: Run, console: Console) -> None:
-    """What was observed around the wire."""
+    """Print the logs, the leftovers and the blocked stretches of the event loop."""
     lines = [f"{log.at:,.3f}  {log.level} {log.logger}: {log.message}" for log in run.logs]
     lines += [f"left behind: {leak.kind}: {leak.what}" for leak in run.leaks]
     lines += [f"{b.at:,.3f}  the event loop was blocked for {b.seconds:g} s by {b.where}" for b in run.blocked]

@@ -1,4 +1,4 @@
-"""The terminal: consoles that cannot fail on a character, and what is printed the same way everywhere."""
+"""Consoles that cannot fail on a character, and the pieces that every view prints in the same way."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def stdout() -> Console:
     return console_for(sys.stdout)
 
 
-def print_table(table: Table, console: Console) -> None:
+def show_table(table: Table, console: Console) -> None:
     """Print a table without the blanks that rich leaves at the ends of lines."""
     with console.capture() as captured:
         console.print(table)
     console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def heading(pieces: Sequence[str], console: Console) -> None:
-    """Print who was tested, and how: pieces with dots between them, over several lines where one is too short."""
+def show_heading(pieces: Sequence[str], console: Console) -> None:
+    """Print pieces in bold with dots between them, on several lines if one is too short."""
     line = ""
     for piece in map(harmless, pieces):
         if line and cell_len(f"{line} · {piece}") > console.width:
@@ -54,13 +54,13 @@ def heading(pieces: Sequence[str], console: Console) -> None:
     console.print(Text(line, "bold"), soft_wrap=True)
 
 
-def labelled(label: str, text: str, console: Console) -> None:
-    """Print a short bold label, and text that wraps beside it."""
-    hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
+def show_labelled(label: str, text: str, console: Console) -> None:
+    """Print a short bold label, and a text that wraps beside it."""
+    show_hanging(Text(label, "bold"), 6, Text(harmless(text)), console)
 
 
-def hanging(label: Text, width: int, text: Text, console: Console) -> None:
-    """Print a label, and text that wraps beside it."""
+def show_hanging(label: Text, width: int, text: Text, console: Console) -> None:
+    """Print a label, and a text that wraps beside it from column `width` on."""
     for place, line in enumerate(text.wrap(console, max(min(console.width, WIDTH_MAX) - width, 20))):
         line.rstrip()
         head = label if place == 0 else Text()

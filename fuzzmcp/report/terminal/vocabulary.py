@@ -8,20 +8,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuzzmcp.core.faults import FAULTS, IN_SECONDS, ODD_RESULTS, Fault
+from fuzzmcp.core.fault_row import Fault, Trait
+from fuzzmcp.core.faults import FAULTS, ODD_RESULTS
 from fuzzmcp.core.protocol import HANDSHAKE_VERSIONS, METHODS, STATELESS_VERSIONS, TRANSPORTS, VERSIONS
-from fuzzmcp.report.terminal.style import print_table
+from fuzzmcp.report.terminal.style import show_table
 
-TRAITS = {
+TRAITS: dict[Trait, str] = {
     "valid": "a client must accept it",
     "execution_error": "the tool failed, and the client must say so",
     "protocol_error": "the request was refused, and the client must say so",
     "transient": "a later retry may succeed",
+    "capped": "no retry succeeds until somebody restores access",
     "drift": "the content breaks the tool's outputSchema, and must not pass for a success",
+    "refusable": "one that has a limit may refuse it",
     "silent": "nothing that settles the request ever comes",
     "ambiguous": "the tool may have run: a second request may do it twice",
     "broken": "the frame itself is invalid",
+    "unreadable": "the bytes may end the client's reader",
     "closes": "the connection ends",
+    "shared": "every call of the session meets it",
+    "asks": "the client must answer it",
 }
 """What the checks may conclude from a fault, in words."""
 
@@ -49,7 +55,7 @@ def show_faults(console: Console) -> None:
         for fault in FAULTS:
             if fault.role == role:
                 table.add_row(fault.name, Text(fault.summary), _places(fault))
-        print_table(table, console)
+        show_table(table, console)
         console.print()
     console.print("A script is a list of steps: 429,hang,list:rpc(-32603),ok+dup@3. Explain one: fuzzmcp faults NAME")
 
@@ -69,9 +75,9 @@ def _facts(fault: Fault) -> Iterator[tuple[str, str]]:
         default = "there is none: the value must be given" if fault.takes.required else _default(fault)
         yield "value", _VALUES[fault.takes.kind][1]
         yield "default", default
-    if fault.name == "hang":
+    if fault.timing == "never":
         yield "when", "never: it takes no '@'"
-    elif fault.name in IN_SECONDS:
+    elif fault.timing == "seconds":
         yield "when", "at once, or @SECONDS after the request"
     else:
         yield "when", "at once, @SECONDS after the request, or @cancel: once the client has cancelled the request"
@@ -88,7 +94,7 @@ def _facts(fault: Fault) -> Iterator[tuple[str, str]]:
 def spellings(fault: Fault) -> list[str]:
     """How the fault is written: bare, with its value, with its style."""
     takes = fault.takes
-    found = [] if takes and takes.required else [fault.name]
+    found = [] if fault.required else [fault.name]
     if takes is not None:
         found.append(f"{fault.name}({_VALUES[takes.kind][0]})")
         if takes.kind == "hint":
@@ -105,8 +111,8 @@ def example(fault: Fault) -> str:
     >>> example(BY_NAME["429"]), example(BY_NAME["pages"]), example(BY_NAME["cancel"])
     ('429(5)', 'list:pages', 'hang+cancel@2')
     """
-    if fault.name in ("ok", "cancel", "dup"):
-        return {"ok": "ok@31,late", "cancel": "hang+cancel@2", "dup": "ok+dup@3"}[fault.name]
+    if fault.example:
+        return fault.example
     method = "" if "call" in fault.methods else f"{fault.methods[0]}:"
     value = f"({_VALUES[fault.takes.kind][2]})" if fault.takes is not None else ""
     return f"{method}{fault.name}{value}"
@@ -145,7 +151,7 @@ def show_checks(console: Console) -> None:
     table.add_column("demands")
     for check in CHECKS.values():
         table.add_row(check.name, Text(check.demands))
-    print_table(table, console)
+    show_table(table, console)
     console.print()
     console.print("Why, and what to do about it: fuzzmcp checks NAME")
 
@@ -166,4 +172,4 @@ def _rows(rows: Mapping[str, str], console: Console) -> None:
     table.add_column(overflow="fold")
     for label, text in rows.items():
         table.add_row(label, Text(text))
-    print_table(table, console)
+    show_table(table, console)

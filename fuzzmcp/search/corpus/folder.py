@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
 from fuzzmcp.core.redact import redacted_case, redacted_text
-from fuzzmcp.search.corpus.saved import CaseFileError, SavedCase
+from fuzzmcp.search.corpus.reading import CaseFileError, SavedCase
 from fuzzmcp.search.corpus.writing import definitions_of, text_of, updated
 
 _UNFINISHED = re.compile(r"\.fuzzmcp-(\d+)\.tmp")

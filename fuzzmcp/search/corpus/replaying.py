@@ -10,7 +10,7 @@ from fuzzmcp.checks import CHECKS, Violation, judge
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import Run
-from fuzzmcp.search.corpus.saved import SavedCase
+from fuzzmcp.search.corpus.reading import SavedCase
 
 Status = Literal["fixed", "still fails", "fails differently", "error"]
 FIXED: Status = "fixed"

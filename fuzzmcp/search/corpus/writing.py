@@ -10,7 +10,7 @@ import tomlkit
 from fuzzmcp.core.case import Call
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
 from fuzzmcp.core.protocol import DEFAULT_BACKEND
-from fuzzmcp.search.corpus.saved import INTEGERS, VERSION, SavedCase
+from fuzzmcp.search.corpus.reading import INTEGERS, VERSION, SavedCase
 
 
 def text_of(saved: SavedCase) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from fuzzmcp.harness.clock import thread_registry as places
+from fuzzmcp.harness.clock import thread_registry
 
 from .runs import STANDARD, STANDARD_METHODS
 
@@ -23,4 +23,4 @@ def _everything_is_restored() -> Any:
     assert (time.sleep, time.monotonic, time.monotonic_ns, time.time, time.time_ns) == STANDARD
     assert (threading.Thread.start, concurrent.futures.Future.result) == STANDARD_METHODS
     assert (core._r, core._ALLOW_DETERMINISTIC_SCHEDULING) == before
-    assert threading.get_ident() not in places.places
+    assert threading.get_ident() not in thread_registry.registrations

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import anyio
 import pytest
 
-from fuzzmcp.harness.clock import EPOCH, VirtualClock, limits
+from fuzzmcp.harness.clock import EPOCH, VirtualClock, base
 
 BACKENDS = ["asyncio", "trio"]
 both = pytest.mark.parametrize("backend", BACKENDS)
@@ -31,8 +31,8 @@ def times(virtual: VirtualClock, *, since: float = 0.0) -> list[float]:
         round(seconds, 6)
         for seconds in (
             virtual.now() - since,
-            time.monotonic() - limits.UPTIME - since,
-            time.monotonic_ns() / 1e9 - limits.UPTIME - since,
+            time.monotonic() - base.UPTIME - since,
+            time.monotonic_ns() / 1e9 - base.UPTIME - since,
             time.time() - EPOCH - since,
             (time.time_ns() - int(EPOCH) * 10**9) / 1e9 - since,
         )
@@ -56,9 +56,9 @@ def impatience(virtual: VirtualClock, *, idle: bool = False) -> Iterator[None]:
 
     def charge() -> None:
         while not over.wait(0.001):
-            timeline = virtual._timeline
-            if timeline is not None and timeline.waiting and (idle or not timeline.idle):
-                timeline.charge(timeline.watchdog)
+            loop_run = virtual._loop_run
+            if loop_run is not None and loop_run.waiting and (idle or not loop_run.idle):
+                loop_run.charge(loop_run.watchdog)
 
     thread = threading.Thread(target=charge)
     thread.start()

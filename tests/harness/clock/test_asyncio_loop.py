@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzmcp.harness.clock import VirtualClock, asyncio_loop, limits
+from fuzzmcp.harness.clock import VirtualClock, asyncio_loop, base
 
 from .runs import HOUR, both, never
 
@@ -132,8 +132,8 @@ def test_what_is_left_is_cancelled_in_the_order_of_birth() -> None:
 
 
 def test_a_task_that_swallows_cancellation_for_ever_does_not_hang_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "DRAIN", 100)
-    monkeypatch.setattr(limits, "SPIN", 100)
+    monkeypatch.setattr(base, "DRAIN", 100)
+    monkeypatch.setattr(base, "SPIN", 100)
     cancelled: list[None] = []
     reported: list[str] = []
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from fuzzmcp.harness.clock import Blocked, Deadlock, LoopStalled, VirtualClock, limits
+from fuzzmcp.harness.clock import Blocked, Deadlock, LoopStalled, VirtualClock, base
 
 from .runs import HOUR, both, never
 
@@ -80,7 +80,7 @@ def test_an_exception_in_on_idle_comes_out_of_run(backend: str) -> None:
 
 @both
 def test_a_polling_task_lets_time_pass(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SPIN", 100)
+    monkeypatch.setattr(base, "SPIN", 100)
     virtual = VirtualClock(backend)
     done: list[float] = []
 
@@ -96,7 +96,7 @@ def test_a_polling_task_lets_time_pass(backend: str, monkeypatch: pytest.MonkeyP
 
 @both
 def test_polling_for_ever_with_no_timer_is_a_deadlock(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SPIN", 100)
+    monkeypatch.setattr(base, "SPIN", 100)
 
     async def main() -> None:
         await anyio.sleep(1)
@@ -152,4 +152,4 @@ def test_polling_with_time_sleep_is_a_stall_without_any_real_time(backend: str) 
 
     with pytest.raises(LoopStalled):
         virtual.run(main)
-    assert [entry.seconds for entry in virtual.blocked] == [limits.SLEEPS * 0.5, math.inf]
+    assert [entry.seconds for entry in virtual.blocked] == [base.SLEEPS * 0.5, math.inf]

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from fuzzmcp.harness.clock import Deadlock, VirtualClock, limits
+from fuzzmcp.harness.clock import Deadlock, VirtualClock, base
 
 from .runs import HOUR, both, never, times
 
@@ -158,12 +158,12 @@ def test_a_loop_that_polls_lets_the_others_work(backend: str) -> None:
         threading.Thread(target=lambda: done.append(virtual.now())).start()
         return await anyio.to_thread.run_sync(lambda: asyncio.run(poll()))
 
-    assert virtual.run(main) < 5 * limits.FAIR
+    assert virtual.run(main) < 5 * base.FAIR
 
 
 @both
 def test_a_loop_that_polls_lets_time_pass(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "POLLS", 10)
+    monkeypatch.setattr(base, "POLLS", 10)
     virtual = VirtualClock(backend)
 
     async def poll() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from fuzzmcp.harness.clock import VirtualClock, limits
+from fuzzmcp.harness.clock import VirtualClock, base
 
 from .runs import STANDARD, both
 
@@ -28,7 +28,7 @@ def test_a_name_imported_during_a_run_is_the_real_thing_afterwards(backend: str)
     async def main() -> Callable[[], float]:
         from time import monotonic
 
-        assert monotonic() == limits.UPTIME
+        assert monotonic() == base.UPTIME
         return monotonic
 
     monotonic = VirtualClock(backend).run(main)

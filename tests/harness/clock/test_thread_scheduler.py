@@ -17,7 +17,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock, limits
+from fuzzmcp.harness.clock import Deadlock, LoopStalled, VirtualClock, base
 from fuzzmcp.harness.clock.asyncio_loop import AsyncioRun
 
 from .runs import HOUR, both, impatience, never, spin_until
@@ -178,7 +178,7 @@ def test_a_thread_that_polls_lets_the_others_work(backend: str, pause: Callable[
 
 @both
 def test_a_thread_that_polls_lets_time_pass(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "POLLS", 10)
+    monkeypatch.setattr(base, "POLLS", 10)
     virtual = VirtualClock(backend)
     done: list[float] = []
 
@@ -210,7 +210,7 @@ def test_a_loop_that_polls_lets_the_threads_work(backend: str) -> None:
             turns += 1
         return turns
 
-    assert VirtualClock(backend).run(main) < 5 * limits.FAIR
+    assert VirtualClock(backend).run(main) < 5 * base.FAIR
 
 
 @both

@@ -29,7 +29,7 @@ def test_a_thread_of_the_client_may_still_call_back_before_a_deadlock_is_declare
         loop = None if token else asyncio.get_running_loop()
 
         def call_back() -> None:
-            spin_until(lambda: virtual._timeline is not None and virtual._timeline.waiting)
+            spin_until(lambda: virtual._loop_run is not None and virtual._loop_run.waiting)
             token.run_sync_soon(done.set) if token else loop.call_soon_threadsafe(done.set)  # type: ignore[union-attr]
 
         threading.Thread(target=call_back, daemon=daemon).start()
@@ -51,7 +51,7 @@ def test_a_daemon_thread_that_lives_on_does_not_keep_time_from_passing(backend: 
         soon = loop or trio.lowlevel.current_trio_token().run_sync_soon
 
         def work() -> None:
-            spin_until(lambda: virtual._timeline is not None and virtual._timeline.waiting)
+            spin_until(lambda: virtual._loop_run is not None and virtual._loop_run.waiting)
             soon(virtual.call_at, 5.0, done.set)
             release.wait()
 

@@ -56,7 +56,7 @@ def test_a_timer_a_century_away_is_one_jump(backend: str) -> None:
 
     async def main() -> int:
         await anyio.sleep(1e9)
-        return virtual._timeline.turns if virtual._timeline else 0
+        return virtual._loop_run.turns if virtual._loop_run else 0
 
     assert 0 < virtual.run(main) < 20
 

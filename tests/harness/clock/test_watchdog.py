@@ -88,9 +88,9 @@ def test_a_busy_worker_is_no_stall(backend: str) -> None:
     looked = watchdog.WATCHDOG._look
     looks: list[bool] = []
 
-    def look(ident: int, timeline: Any, now: float, elapsed: float) -> None:
-        looks.append(timeline.waiting)
-        looked(ident, timeline, now + HOUR * len(looks), 0.0)
+    def look(ident: int, loop_run: Any, now: float, elapsed: float) -> None:
+        looks.append(loop_run.waiting)
+        looked(ident, loop_run, now + HOUR * len(looks), 0.0)
 
     watchdog.WATCHDOG._look = look  # type: ignore[method-assign]
     try:

@@ -87,7 +87,7 @@ def test_what_the_client_does_by_itself_has_a_place_too() -> None:
 
 
 def test_a_client_that_lies_among_the_installed_packages_is_shown_by_its_outermost_frame() -> None:
-    fetch = "async def fetch(stacks):\n    return stacks.take(None, depth=1)\n"
+    fetch = "async def fetch(stacks):\n    return stacks.take(None)\n"
     source = f"{fetch}async def main(stacks):\n    return await fetch(stacks)\n"
     installed: dict[str, Any] = {}
     exec(compile(source, f"{sysconfig.get_path('purelib')}/some_client.py", "exec"), installed)

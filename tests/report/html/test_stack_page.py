@@ -8,7 +8,7 @@ from fuzzmcp import Script
 from fuzzmcp.core.trace import Loop
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack
 from fuzzmcp.report.html.stack_page import page
-from fuzzmcp.report.terminal.stack import Setting, StackReport
+from fuzzmcp.report.stack import Setting, StackReport
 from fuzzmcp.search.stacking import Advice, CallCost, Exploration, Seen
 from report.samples import texts
 

@@ -16,10 +16,11 @@ from fuzzmcp import run
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.report.model import Report, SavedFinding
-from fuzzmcp.report.terminal.console import show_finding, show_report, show_timeline, telling
+from fuzzmcp.report.model import Moment, Report, SavedFinding
+from fuzzmcp.report.narrative import essential_moments
+from fuzzmcp.report.terminal.console import show_finding, show_report, show_timeline
 from fuzzmcp.report.terminal.style import console_for
-from fuzzmcp.report.timeline import Moment, timeline
+from fuzzmcp.report.timeline import timeline
 from report.samples import finding_of, report_with, reports
 
 
@@ -102,10 +103,10 @@ def test_text_of_clients_and_servers_is_neither_markup_nor_control(finding: Save
 
 
 def test_the_plain_handshake_and_the_probe_are_left_out_unless_they_matter() -> None:
-    methods = [m.method for m in telling(timeline(run(naive_agent.connect, "429")))]
+    methods = [m.method for m in essential_moments(timeline(run(naive_agent.connect, "429")))]
     assert "initialize" not in methods
     assert "tools/list" not in methods
-    assert not any(m.after for m in telling(timeline(run(naive_agent.connect, "429"))))
+    assert not any(m.after for m in essential_moments(timeline(run(naive_agent.connect, "429"))))
     hidden = finding_of("list:hang", "finishes")
     assert any(line.lstrip().startswith("0.000     hang") for line in shown(hidden))
     assert any("→  tools/list " in line for line in shown(hidden))

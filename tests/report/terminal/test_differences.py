@@ -8,7 +8,8 @@ from catalogues import INTEGER, STRING, closed, prop, tool
 
 from fuzzmcp.core.catalogue.diff import diff
 from fuzzmcp.core.catalogue.tools import Tool
-from fuzzmcp.report.terminal.differences import Compared, show_differences
+from fuzzmcp.report.differences import Compared
+from fuzzmcp.report.terminal.differences import show_differences
 from fuzzmcp.report.terminal.style import console_for
 
 

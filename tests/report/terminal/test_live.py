@@ -6,13 +6,13 @@ import io
 
 from rich.console import Console
 
-from fuzzmcp.report.terminal.live import shown
+from fuzzmcp.report.terminal.live import show_progress
 from fuzzmcp.search.result import Budget, Progress
 
 
 def drawn(*reports: Progress, budget: Budget, live: bool, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=live, highlight=False)
-    with shown(budget, console, live=live) as on_progress:
+    with show_progress(budget, console, live=live) as on_progress:
         for report in reports:
             on_progress(report)
     assert isinstance(console.file, io.StringIO)

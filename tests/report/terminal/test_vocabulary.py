@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from fuzzmcp.core.faults import BY_NAME, FAULTS, Fault
+from fuzzmcp.core.fault_row import Fault
+from fuzzmcp.core.faults import BY_NAME, FAULTS
 from fuzzmcp.core.script import Script
 from fuzzmcp.report.terminal.vocabulary import TRAITS, example, show_fault, show_faults, spellings
 
