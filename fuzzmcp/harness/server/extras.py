@@ -200,7 +200,7 @@ def _split(action: Action, around: Around) -> Iterator[Delivery]:
         return
     frame, head, rest = split.split(reply.frame, reply.line)
     yield due(answer.at, "bytes", line=head.decode(errors="backslashreplace"), action=action, data=head)
-    at = split.moment_of_rest(answer.at, action.at)
+    at = split.time_of_second_piece(answer.at, action.at)
     yield due(at, "rest", frame=frame, line=reply.line or "", action=around.own, answer=reply.answer, data=rest)
 
 
