@@ -14,11 +14,11 @@ import pytest
 from commands import ROOT
 from few import few_examples
 
-import fuzzmcp.cli.job
 import fuzzmcp.fuzzing
 import fuzzmcp.pytest_plugin.bodies
 import fuzzmcp.report.terminal.replay
-import fuzzmcp.search.corpus  # noqa: F401  (what inner runs import is kept for the next of them)
+import fuzzmcp.search.corpus
+import fuzzmcp.search.job  # noqa: F401  (what inner runs import is kept for the next of them)
 
 pytest_plugins = ["pytester"]
 

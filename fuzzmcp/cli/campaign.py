@@ -20,8 +20,8 @@ from fuzzmcp.cli.searching import folder_of, searching, tell
 from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
 
 if TYPE_CHECKING:
-    from fuzzmcp.cli.job import Job
     from fuzzmcp.search.campaign import Outcome, Plan
+    from fuzzmcp.search.job import Job
 
 DEFAULT_SECONDS = 600.0
 _OVERRUN = 1.25
@@ -79,7 +79,7 @@ def campaign(client: str, **options: Any) -> int:
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.build import campaign_report
+        from fuzzmcp.report.build import campaign_report, subject_of
         from fuzzmcp.search.campaign import CanaryMissed
 
         job = job_of(client, "", options)
@@ -93,7 +93,7 @@ def campaign(client: str, **options: Any) -> int:
         except KeyboardInterrupt:
             say("interrupted before the search began")
             return INTERRUPTED
-        tell(campaign_report(job.subject, outcome), wanted, stdout)
+        tell(campaign_report(subject_of(job), outcome), wanted, stdout)
     if outcome.unexpected:
         return FOUND
     return INTERRUPTED if outcome.result.interrupted else NOTHING_FOUND

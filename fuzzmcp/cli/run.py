@@ -30,7 +30,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.build import report_of
+        from fuzzmcp.report.build import report_of, subject_of
         from fuzzmcp.report.terminal import live, style
         from fuzzmcp.search import Budget, Search
         from fuzzmcp.search.campaign import keep
@@ -50,7 +50,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
                 on_progress=on_progress, on_finding=on_finding, backing=job.backing, quiet=job.quiet,
             )  # fmt: skip
             result = search.run()
-        report = report_of(job.subject, seed or 0, result, job.contract, job.case, files=files)
+        report = report_of(subject_of(job), seed or 0, result, job.contract, job.case, files=files)
         tell(report, wanted, stdout)
     if report.findings:
         return FOUND

@@ -60,7 +60,7 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
         from fuzzmcp.search.stacking import endless, explore
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
-        player = player_of(client, scripts, {**dict.fromkeys(_ELSEWHERE, ()), **options})
+        player = player_of(client, scripts, options)
         scripts = scripts or tuple(map(endless, player.transient))
         player.prove()
         found = explore(player.play, scripts, runs=RUNS if runs is None else runs, seed=seed)

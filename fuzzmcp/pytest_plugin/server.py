@@ -23,6 +23,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
+from fuzzmcp.search.job import tools_of
 from fuzzmcp.upstream.in_run import below_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
@@ -196,8 +197,6 @@ def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
 
 def _tools(tools: Any, config: Config) -> tuple[Any, BackingServer | None]:
     """The catalogue, and the real server that gives it if there is one."""
-    from fuzzmcp.cli.job import tools_of
-
     if tools is None:
         tools = config.spelled("tools")
     if tools is None or isinstance(tools, str):
