@@ -17,7 +17,8 @@ from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
 from fuzzmcp.cli.searching import folder_of, searching, tell
-from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
+from fuzzmcp.cli.usage import FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
+from fuzzmcp.core.errors import CANNOT_RUN
 
 if TYPE_CHECKING:
     from fuzzmcp.search.campaign import Outcome, Plan

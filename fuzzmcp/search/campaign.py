@@ -12,6 +12,7 @@ from hypothesis.database import ExampleDatabase
 
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
@@ -25,8 +26,10 @@ from fuzzmcp.upstream.in_run import below_of
 CANARY_RUNS = 300
 
 
-class CanaryMissed(Exception):
+class CanaryMissed(FuzzmcpError):
     """The planted bug was not found: whatever such a campaign does not find proves nothing."""
+
+    exit_code = CANNOT_RUN
 
 
 @dataclass(frozen=True)
