@@ -146,10 +146,7 @@ def _plan(
 
     seed, runs, seconds = search
     return Plan(
-        job.target,
-        job.case,
-        job.contract,
-        job.checks,
+        job,
         seed=seed,
         budget=Budget(runs, seconds),
         folder=folder,
@@ -157,8 +154,6 @@ def _plan(
         max_findings=1 if options["fail_fast"] else options["max_findings"],
         canary=options["canary"],
         database=database_of(options["database"], client),
-        backing=job.backing,
-        quiet=job.quiet,
     )
 
 
@@ -177,7 +172,7 @@ def _carried_out(plan: Plan) -> Outcome:
         say("findings are saved into the baseline itself: they fail this campaign, and may fail from the next one on")
     with (
         terminations(),
-        live.show_progress(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
+        live.show_progress(plan.budget, area, live=area.is_terminal and plan.job.quiet) as on_progress,
     ):
         return run_campaign(
             plan,

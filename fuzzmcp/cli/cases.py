@@ -159,6 +159,6 @@ def replays(job: Job, cases: list[SavedCase]) -> Iterator[Replayed]:
     from fuzzmcp.search.readiness import prove_ready
 
     for saved in cases:
-        seen = replayed(saved, job.drive, job.contract, job.checks)
+        seen = replayed(saved, job)
         prove_ready(seen.run, job.drive)
         yield seen

@@ -110,7 +110,7 @@ class CaseItem(pytest.Item):
         from fuzzmcp.search.corpus import replayed
 
         client = self._client
-        result = replayed(self._saved, client.drive, client.job.contract, client.job.checks)
+        result = replayed(self._saved, client.job)
         if result.status != "fixed":
             raise failure(result.status, self._text(result))
 

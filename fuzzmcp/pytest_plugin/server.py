@@ -19,12 +19,10 @@ from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
 from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_and_server
-from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.search.job import tools_of
-from fuzzmcp.upstream.in_run import below_of
+from fuzzmcp.search.job import Job, tools_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
@@ -98,8 +96,8 @@ class ScriptedServer:
             TargetError: It is neither.
         """
         __tracebackhide__ = True
-        target, limits = target_of(client), self._contract(client, contract).limits
-        happened = drive(self.case, target, limits, backing=self.backing, below=below_of(target))
+        job = Job(target_of(client), self.case, self._contract(client, contract), backing=self.backing, quiet=False)
+        happened = job.drive(self.case)
         self.runs.append(happened)
         return happened
 

@@ -184,7 +184,7 @@ def test_a_failure_of_fuzzmcp_itself_says_whose_fault_it_is(monkeypatch: pytest.
     def drive(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("fuzzmcp.search.engine.drive", drive)
+    monkeypatch.setattr("fuzzmcp.search.job.drive", drive)
     result = invoke("run", NAIVE, "--runs", "5")
     assert result.exit_code == 3
     assert (
