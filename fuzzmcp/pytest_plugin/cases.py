@@ -153,12 +153,9 @@ class _Client:
         return self._job
 
     def _loaded(self) -> Job | BaseException:
-        from fuzzmcp.core.case import CaseError
-        from fuzzmcp.core.catalogue.tools import ToolsError
-        from fuzzmcp.core.errors import BadValue
+        from fuzzmcp.core.errors import FuzzmcpError
         from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
         from fuzzmcp.search.job import Options, job_of
-        from fuzzmcp.target import TargetError
 
         config = self._config
         options = Options(
@@ -166,7 +163,7 @@ class _Client:
         )
         try:
             return job_of(config.spelled("client"), "", options, config)
-        except (BadValue, CaseError, ToolsError, TargetError) as error:
+        except FuzzmcpError as error:
             return failure("error", explained(error))
 
     def drive(self, case: Case) -> Run:

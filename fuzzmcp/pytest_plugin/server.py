@@ -9,16 +9,15 @@ from typing import Any
 
 from fuzzmcp import api
 from fuzzmcp.checks import raise_first
-from fuzzmcp.core.case import Case, CaseError
-from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.case import Case
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.errors import FuzzmcpError, ScriptError
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_and_server
+from fuzzmcp.harness.backing_server import BackingServer, catalogue_and_server
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
@@ -178,7 +177,7 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
         text = harmless(error.text)
         caret = " " * len(harmless(error.text[: error.position])) + "^"
         raise failure("error", f"{item.name}: {error}\n  {text}\n  {caret}") from None
-    except (CaseError, catalogue.ToolsError, BackingServerError, ValueError, TypeError) as error:
+    except (FuzzmcpError, ValueError, TypeError) as error:
         raise failure("error", f"{item.name}: {explained(error)}") from None
     return ScriptedServer(case, backing, config.contract, options.get("backend"))
 
