@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from fuzzmcp.checks import CheckFailed, judge
     from fuzzmcp.core.case import Call, Case
     from fuzzmcp.core.contract import Contract
-    from fuzzmcp.core.errors import ScriptError
+    from fuzzmcp.core.errors import FuzzmcpError, ScriptError
     from fuzzmcp.core.script import Script
     from fuzzmcp.core.trace import Outcome, Run
     from fuzzmcp.fuzzing import fuzz
+    from fuzzmcp.harness.own_faults import HarnessError
 
 __all__ = [
     "Call",
     "Case",
     "CheckFailed",
     "Contract",
+    "FuzzmcpError",
+    "HarnessError",
     "Outcome",
     "Run",
     "Script",
@@ -41,6 +44,8 @@ _HOMES = {
     "Case": "core.case",
     "CheckFailed": "checks",
     "Contract": "core.contract",
+    "FuzzmcpError": "core.errors",
+    "HarnessError": "harness.own_faults",
     "Outcome": "core.trace",
     "Run": "core.trace",
     "Script": "core.script",

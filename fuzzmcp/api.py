@@ -99,7 +99,7 @@ def run(
         quiet: Swallow what the client prints.
 
     Raises:
-        ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used.
+        ScriptError, CaseError, ToolsError, TargetError: Something given cannot be used; each is a `FuzzmcpError`.
         HarnessError: fuzzmcp itself failed; its message has what a report of it needs.
         TypeError: Something is given beside a whole case that the case says itself.
 

@@ -15,17 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import contract_of
-from fuzzmcp.checks import CHECKS, Violation, judge, known
+from fuzzmcp.checks import CHECKS, Violation, known
 from fuzzmcp.core.case import Case, changed_by, default_calls
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.backing_server import catalogue_and_server
-from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import Target, target_of
 from fuzzmcp.report.model import Subject
+from fuzzmcp.search.job import Job
 from fuzzmcp.strategies import cases
-from fuzzmcp.upstream.in_run import below_of
 
 
 def fuzz(
@@ -76,10 +75,8 @@ def fuzz(
         return cases(base.tools, protocol=protocol, transport=transport, vocabulary=allowed, backend=backend)
 
     drawn(transport)  # a bad argument is an error here, not at the first draw
+    job = Job(target, base, promised, names, backing, quiet=False)
     subject = Subject(_place_of(target), target.role, options=(*_tools_option(tools), *_contract_options(contract)))
-
-    def driven(case: Case) -> Run:
-        return drive(case, target, promised.limits, backing=backing, below=below_of(target))
 
     @cache
     def ready() -> str:
@@ -88,15 +85,15 @@ def fuzz(
         These runs pay for imports and caches, which no deadline is meant for: it is called before Hypothesis begins.
         """
         __tracebackhide__ = True
-        plain = driven(base)
+        plain = job.drive(base)
         _prove(plain)
-        driven(dataclasses.replace(base, calls=default_calls(base.tools, len(base.tools))))
+        job.drive(dataclasses.replace(base, calls=default_calls(base.tools, len(base.tools))))
         return plain.case.transport
 
     def keeps_its_promises(case: Case) -> None:
         __tracebackhide__ = True
-        run = driven(case)
-        for name, verdict in judge(run, promised, names).items():
+        run = job.drive(case)
+        for name, verdict in job.judge(run).items():
             if isinstance(verdict, Violation):
                 sayable = is_named and case.tools == base.tools and case.changed == changed_by(case.script, case.tools)
                 raise CHECKS[name].failure(verdict, told=partial(_text, name, verdict, run, subject, sayable))

@@ -14,11 +14,11 @@ import pytest
 from commands import ROOT
 from few import few_examples
 
-import fuzzmcp.cli.job
 import fuzzmcp.fuzzing
 import fuzzmcp.pytest_plugin.bodies
 import fuzzmcp.report.terminal.replay
-import fuzzmcp.search.corpus  # noqa: F401  (what inner runs import is kept for the next of them)
+import fuzzmcp.search.corpus
+import fuzzmcp.search.job  # noqa: F401  (what inner runs import is kept for the next of them)
 
 pytest_plugins = ["pytester"]
 
@@ -540,6 +540,8 @@ def test_option(fake_server): pass
 def test_call(fake_server): pass
 @pytest.mark.faults("429", tools="no.json")
 def test_tools(fake_server): pass
+@pytest.mark.faults("429", tools="no_such_module:server")
+def test_server(fake_server): pass
 @pytest.mark.faults(429)
 def test_kind(fake_server): pass
 @pytest.mark.faults("429")
@@ -551,12 +553,13 @@ def test_outside(outside): pass
 """
     )
     result = run(pytester, "tests/test_mine.py")
-    result.assert_outcomes(errors=6, failed=1)
+    result.assert_outcomes(errors=7, failed=1)
     for words in (
         "test_script: script, character 5: unknown fault 'hnag'; did you mean 'hang'?\n  429,hnag@3\n      ^\n",
         "test_option: faults takes no 'backnd'; did you mean 'backend'?\n",
         "test_call: unknown tool 'get_ordr'; did you mean 'get_order'?\n",
         "test_tools: no.json: cannot be read: ",
+        "test_server: tools: cannot import no_such_module: ",
         "test_kind: faults takes one script, as in '429,hang', found 429\n",
         "test_unasked is marked with faults, but does not ask for fake_server\n",
         "fake_server lives in the virtual time of an async test: connect in the body",

@@ -13,12 +13,12 @@ import fuzzmcp
 from fuzzmcp.api import case_of
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Call
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
 from fuzzmcp.examples.zoo import THEMES, ZOO, Bug
 from fuzzmcp.examples.zoo.reference import Client
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.job import Job
 
 EACH = pytest.mark.parametrize("planted", ZOO.values(), ids=ZOO)
 LINES_MAX = 25
@@ -29,15 +29,15 @@ def test_the_reference_is_a_client() -> None:
 
 
 def test_the_reference_holds_every_check_in_a_search() -> None:
-    result = Search(target_of(Client), case_of(), Contract(), seed=2, budget=Budget(runs=220)).run()
+    result = Search(Job(target_of(Client), case_of()), seed=2, budget=Budget(runs=220)).run()
     assert result.findings == []
     checks, _ = result.tally.as_json()
     assert [name for name in CHECKS if not checks[name]["held"]] == []
 
 
 def test_the_reference_holds_on_trio_as_well() -> None:
-    case, budget = case_of(backend="trio"), Budget(runs=60)
-    assert Search(target_of(Client), case, Contract(), seed=2, budget=budget, phases=("fuzz",)).run().findings == []
+    job = Job(target_of(Client), case_of(backend="trio"))
+    assert Search(job, seed=2, budget=Budget(runs=60), phases=("fuzz",)).run().findings == []
 
 
 @pytest.mark.parametrize(

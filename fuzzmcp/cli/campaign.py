@@ -17,11 +17,12 @@ from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import budget_of, client_argument, shared
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout
 from fuzzmcp.cli.searching import folder_of, searching, tell
-from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
+from fuzzmcp.cli.usage import FOUND, INTERRUPTED, NOTHING_FOUND, Duration, say
+from fuzzmcp.core.errors import CANNOT_RUN
 
 if TYPE_CHECKING:
-    from fuzzmcp.cli.job import Job
     from fuzzmcp.search.campaign import Outcome, Plan
+    from fuzzmcp.search.job import Job
 
 DEFAULT_SECONDS = 600.0
 _OVERRUN = 1.25
@@ -79,7 +80,7 @@ def campaign(client: str, **options: Any) -> int:
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.build import campaign_report
+        from fuzzmcp.report.build import campaign_report, subject_of
         from fuzzmcp.search.campaign import CanaryMissed
 
         job = job_of(client, "", options)
@@ -93,7 +94,7 @@ def campaign(client: str, **options: Any) -> int:
         except KeyboardInterrupt:
             say("interrupted before the search began")
             return INTERRUPTED
-        tell(campaign_report(job.subject, outcome), wanted, stdout)
+        tell(campaign_report(subject_of(job), outcome), wanted, stdout)
     if outcome.unexpected:
         return FOUND
     return INTERRUPTED if outcome.result.interrupted else NOTHING_FOUND
@@ -145,10 +146,7 @@ def _plan(
 
     seed, runs, seconds = search
     return Plan(
-        job.target,
-        job.case,
-        job.contract,
-        job.checks,
+        job,
         seed=seed,
         budget=Budget(runs, seconds),
         folder=folder,
@@ -156,8 +154,6 @@ def _plan(
         max_findings=1 if options["fail_fast"] else options["max_findings"],
         canary=options["canary"],
         database=database_of(options["database"], client),
-        backing=job.backing,
-        quiet=job.quiet,
     )
 
 
@@ -176,7 +172,7 @@ def _carried_out(plan: Plan) -> Outcome:
         say("findings are saved into the baseline itself: they fail this campaign, and may fail from the next one on")
     with (
         terminations(),
-        live.show_progress(plan.budget, area, live=area.is_terminal and plan.quiet) as on_progress,
+        live.show_progress(plan.budget, area, live=area.is_terminal and plan.job.quiet) as on_progress,
     ):
         return run_campaign(
             plan,

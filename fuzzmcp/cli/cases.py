@@ -14,9 +14,9 @@ from fuzzmcp.cli.options import client_or_configured, configuration, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 
 if TYPE_CHECKING:
-    from fuzzmcp.cli.job import Job
     from fuzzmcp.core.case import Case
     from fuzzmcp.search.corpus import Replayed, SavedCase
+    from fuzzmcp.search.job import Job
 
 
 def client_and_places(words: tuple[str, ...], context: click.Context) -> tuple[str, tuple[str, ...]]:
@@ -123,7 +123,7 @@ def export(words: tuple[str, ...], output: str, **options: Any) -> int:
     file = Path("test_fuzz_regressions.py" if output == "-" else output)
     beside = contract_of(job.target)
     contract = None if job.contract == beside else job.contract
-    text = code_of(cases, job.subject.client, file, role=job.target.role, contract=contract)
+    text = code_of(cases, job.client, file, role=job.target.role, contract=contract)
     if output == "-":
         click.echo(text, nl=False)
     elif file.is_file() and file.read_text("utf-8") == text:
@@ -159,6 +159,6 @@ def replays(job: Job, cases: list[SavedCase]) -> Iterator[Replayed]:
     from fuzzmcp.search.readiness import prove_ready
 
     for saved in cases:
-        seen = replayed(saved, job.drive, job.contract, job.checks)
+        seen = replayed(saved, job)
         prove_ready(seen.run, job.drive)
         yield seen

@@ -60,10 +60,12 @@ def config(as_json: bool) -> None:
     \b
     eval "$(_FUZZMCP_COMPLETE=bash_source fuzzmcp)"
     """
-    from fuzzmcp.cli.job import checks_of
+    from fuzzmcp.cli.job import usage_errors
+    from fuzzmcp.search.job import Options, checks_of
 
     found = configuration()
-    checks_of({"check": (), "skip": ()}, found)  # an unknown name is an error here, too
+    with usage_errors():
+        checks_of(Options(), found)  # an unknown name is an error here, too
     rows = list(_rows(found))
     if as_json:
         click.echo(json.dumps(_data(found, rows), indent=2))

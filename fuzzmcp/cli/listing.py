@@ -13,12 +13,16 @@ import anyio
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
+
 PAGES = 100
 _TAIL = 15
 
 
-class ListingError(Exception):
+class ListingError(FuzzmcpError):
     """A server whose tools cannot be listed. `stderr` are the last lines that it printed."""
+
+    exit_code = CANNOT_RUN
 
     def __init__(self, message: str, stderr: str = "") -> None:
         super().__init__(message)

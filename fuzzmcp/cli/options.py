@@ -30,9 +30,22 @@ _DEFAULTS = (
 """Keys of the configuration that are the default of the option with their name, in every command that has it."""
 
 
+def _given(command: F, *options: Callable[[F], F]) -> F:
+    """The command with these options, in this order in its help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def shared(command: F) -> F:
-    """Give a command the options that say what to drive and what is promised."""
-    options = (
+    """Give a command the options that say what to drive, what is asked and what is promised."""
+    return case_options(check_options(contract_options(quiet_option(command))))
+
+
+def case_options(command: F) -> F:
+    """Give a command the options that say what the client is asked for, and over what."""
+    return _given(
+        command,
         click.option(
             "--tools",
             metavar="FILE|SERVER",
@@ -71,6 +84,13 @@ def shared(command: F) -> F:
             metavar="NAME",
             help=f"{' or '.join(BACKENDS)}.",
         ),
+    )
+
+
+def check_options(command: F) -> F:
+    """Give a command the options that say which checks judge a run."""
+    return _given(
+        command,
         click.option(
             "--check",
             "--checks",
@@ -89,6 +109,30 @@ def shared(command: F) -> F:
             shell_complete=complete_check,
             callback=_each_name,
         ),
+    )
+
+
+def contract_options(command: F) -> F:
+    """Give a command the options that say what the client promises."""
+    accept = click.option(
+        "--accept",
+        multiple=True,
+        metavar="EXC",
+        help="Contract: name of an exception type that may come out; repeatable.",
+    )
+    return limit_options()(accept(command))
+
+
+def limit_options(
+    max_requests: str = "Contract: requests that one call may cost; TOOL=N is for the calls of one tool. Repeatable.",
+) -> Callable[[F], F]:
+    """Give a command the options of the contract that bound a call.
+
+    Args:
+        max_requests: What `--max-requests` means, for `--help`.
+    """
+    return lambda command: _given(
+        command,
         click.option("--deadline", type=Duration(), help="Contract: virtual time within which every call settles."),
         click.option(
             "--max-requests",
@@ -96,21 +140,19 @@ def shared(command: F) -> F:
             multiple=True,
             metavar="N|TOOL=N",
             callback=allowed,
-            help="Contract: requests that one call may cost; TOOL=N is for the calls of one tool. Repeatable.",
+            help=max_requests,
         ),
-        click.option(
-            "--accept",
-            multiple=True,
-            metavar="EXC",
-            help="Contract: name of an exception type that may come out; repeatable.",
-        ),
+    )
+
+
+def quiet_option(command: F) -> F:
+    """Give a command the option that says whether the client's own output is seen."""
+    return _given(
+        command,
         click.option(
             "--quiet/--verbose", default=True, help="Swallow or show what the client prints.  [default: quiet]"
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def _each_name(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

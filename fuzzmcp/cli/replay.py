@@ -84,8 +84,9 @@ def _reads(word: str) -> bool:
 
 
 def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> int:
-    from fuzzmcp.checks import Violation, judge
+    from fuzzmcp.checks import Violation
     from fuzzmcp.cli.job import job_of
+    from fuzzmcp.report.build import subject_of
     from fuzzmcp.report.terminal import style
     from fuzzmcp.report.terminal.replay import show_replay
     from fuzzmcp.search.readiness import prove_ready
@@ -93,8 +94,8 @@ def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> i
     job = job_of(client, script, options)
     happened = job.drive(job.case)
     prove_ready(happened, job.drive)
-    verdicts = judge(happened, job.contract, job.checks)
-    show_replay(happened, verdicts, job.subject, style.stdout(), trace=trace)
+    verdicts = job.judge(happened)
+    show_replay(happened, verdicts, subject_of(job), style.stdout(), trace=trace)
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
 
 
@@ -113,6 +114,7 @@ def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str,
 
     from fuzzmcp.checks import judge
     from fuzzmcp.cli.job import job_of
+    from fuzzmcp.report.build import subject_of
     from fuzzmcp.report.terminal import style
     from fuzzmcp.report.terminal.cases import show_replayed
     from fuzzmcp.report.terminal.replay import show_replay
@@ -129,7 +131,7 @@ def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str,
         if len(cases) == 1:
             names = {*job.checks, seen.saved.check}
             verdicts = {name: v for name, v in judge(seen.run, job.contract).items() if name in names}
-            show_replay(seen.run, verdicts, job.subject, console, trace=trace)
+            show_replay(seen.run, verdicts, subject_of(job), console, trace=trace)
         show_replayed(seen, console)
     if len(cases) != 1:
         counts = [f"{fate} {fates.count(fate):,}" for fate in dict.fromkeys(fates)]

@@ -39,13 +39,10 @@ def report(file: str, **files: str | None) -> int:
     wanted = ((row, files[row.name]) for row in _CONVERTED)
     reports = found_writable([Wanted(row.name, name, row.option) for row, name in wanted if name is not None])
 
-    from fuzzmcp.report.load import ReportError, load, loads
+    from fuzzmcp.report.load import load, loads
     from fuzzmcp.report.terminal import console, style
 
-    try:
-        saved = loads(sys.stdin.buffer.read(), "stdin") if file == STDOUT else load(file)
-    except ReportError as error:
-        raise click.UsageError(str(error)) from None
+    saved = loads(sys.stdin.buffer.read(), "stdin") if file == STDOUT else load(file)
     if not reports:
         console.show_report(saved, style.stdout())
     with reserved_stdout(to_stdout(reports)) as stdout:

@@ -30,7 +30,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
     folder = folder_of(options)
     with reserved_stdout(to_stdout(wanted)) as stdout:
         from fuzzmcp.cli.job import job_of
-        from fuzzmcp.report.build import report_of
+        from fuzzmcp.report.build import report_of, subject_of
         from fuzzmcp.report.terminal import live, style
         from fuzzmcp.search import Budget, Search
         from fuzzmcp.search.campaign import keep
@@ -45,12 +45,9 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
                 files[finding.name] = str(keep(folder, finding, job.target.role))
 
         with live.show_progress(budget, area, live=area.is_terminal and job.quiet) as on_progress:
-            search = Search(
-                job.target, job.case, job.contract, seed=seed or 0, budget=budget, checks=job.checks,
-                on_progress=on_progress, on_finding=on_finding, backing=job.backing, quiet=job.quiet,
-            )  # fmt: skip
+            search = Search(job, seed=seed or 0, budget=budget, on_progress=on_progress, on_finding=on_finding)
             result = search.run()
-        report = report_of(job.subject, seed or 0, result, job.contract, job.case, files=files)
+        report = report_of(subject_of(job), seed or 0, result, job.contract, job.case, files=files)
         tell(report, wanted, stdout)
     if report.findings:
         return FOUND

@@ -6,13 +6,11 @@ from typing import Any
 
 import click
 
-from fuzzmcp.cli.options import client_argument, shared
+from fuzzmcp.cli.options import case_options, client_argument, limit_options, quiet_option
 from fuzzmcp.cli.output import found_writable, report_file, reserved_stdout, to_stdout, write_text
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND
 
 KINDS = ("json", "html")
-_ELSEWHERE = ("check", "skip", "accept")
-"""Shared options that judge a run: nothing is judged here."""
 
 
 @click.command()
@@ -38,7 +36,11 @@ _ELSEWHERE = ("check", "skip", "accept")
     "--report", "reports", multiple=True, metavar="KIND=FILE",
     help="Write a report: json, html. A file named - is stdout. Repeatable.",
 )  # fmt: skip
-@shared
+@case_options
+@limit_options(
+    "Fail, with exit code 1, when a call costs more requests than this; TOOL=N for the calls of one tool. Repeatable."
+)
+@quiet_option
 def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | None, seed: int, **options: Any) -> int:
     """Show the layers of CLIENT that retry, by code line, and how they multiply.
 
@@ -60,7 +62,7 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
         from fuzzmcp.search.stacking import endless, explore
 
         scripts = tuple(dict.fromkeys(map(endless, faults)))
-        player = player_of(client, scripts, {**dict.fromkeys(_ELSEWHERE, ()), **options})
+        player = player_of(client, scripts, options)
         scripts = scripts or tuple(map(endless, player.transient))
         player.prove()
         found = explore(player.play, scripts, runs=RUNS if runs is None else runs, seed=seed)
@@ -69,15 +71,6 @@ def stack(client: str, faults: tuple[str, ...], all_in_full: bool, runs: int | N
         for place in wanted:
             write_text(_written(report, place.kind), place, stdout)
     return FOUND if report.over else NOTHING_FOUND
-
-
-stack.params = [parameter for parameter in stack.params if parameter.name not in _ELSEWHERE]
-for parameter in stack.params:
-    if isinstance(parameter, click.Option) and parameter.name == "max_requests":
-        parameter.help = (
-            "Fail, with exit code 1, when a call costs more requests than this; TOOL=N for the calls of one tool. "
-            "Repeatable."
-        )
 
 
 def _written(report: Any, kind: str) -> str:

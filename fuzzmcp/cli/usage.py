@@ -12,11 +12,12 @@ from click.shell_completion import CompletionItem
 
 from fuzzmcp.cli.completion import offered
 from fuzzmcp.core.config import seconds_of
+from fuzzmcp.core.errors import BAD_USAGE, CANNOT_RUN, FuzzmcpError, OwnFault, ScriptError
 from fuzzmcp.core.request_limits import Allowed
 from fuzzmcp.core.spelling import meant, unknown
 from fuzzmcp.report.escape import harmless, one_line, own_frames_cut, places_without_own
 
-NOTHING_FOUND, FOUND, BAD_USAGE, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
+NOTHING_FOUND, FOUND, INTERRUPTED = 0, 1, 130
 
 
 class BadOption(click.UsageError):
@@ -55,20 +56,14 @@ def _explain(error: Exception) -> int:
         say(one_line(_usage(error), 500))
         _show_cause(getattr(error, "cause", None), "its own traceback")
         return BAD_USAGE
-    # By name: to import the classes would load Hypothesis and the SDK for the sake of a mistyped word.
-    name = type(error).__name__ if type(error).__module__.startswith("fuzzmcp.") else ""
-    if name == "ScriptError":
+    if isinstance(error, FuzzmcpError) and not isinstance(error, OwnFault):
         say(one_line(str(error), 500))
-        _show_place(getattr(error, "text", ""), getattr(error, "position", 0))
-        return BAD_USAGE
-    if name in ("CaseError", "CaseFileError", "ConfigError", "DatabaseError", "ToolsError"):
-        say(one_line(str(error), 500))
-        return BAD_USAGE
-    if name in ("TargetError", "CannotRun", "ListingError"):
-        say(one_line(str(error), 500))
-        _show_cause(error.__cause__, "the client's own traceback")
-        _show_details(error)
-        return CANNOT_RUN
+        if isinstance(error, ScriptError):
+            _show_place(error.text, error.position)
+        if error.exit_code == CANNOT_RUN:
+            _show_cause(error.__cause__, "the client's own traceback")
+            _show_details(error)
+        return error.exit_code
     say("fuzzmcp itself failed. This is no finding about your client; please report it with what follows.")
     click.echo("".join(traceback.format_exception(type(error), error, error.__traceback__)), err=True)
     return CANNOT_RUN

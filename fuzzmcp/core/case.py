@@ -11,6 +11,7 @@ from typing import Any
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm, evolved
 from fuzzmcp.core.cursor import Cursor
 from fuzzmcp.core.drift import canonical_json
+from fuzzmcp.core.errors import FuzzmcpError
 from fuzzmcp.core.faults import why_inapplicable
 from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
@@ -20,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DECODER = json.JSONDecoder()
 
 
-class CaseError(ValueError):
+class CaseError(FuzzmcpError, ValueError):
     """A case that cannot be run: an unknown tool, version, transport or backend, or a call that cannot be read."""
 
 

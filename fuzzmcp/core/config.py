@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fuzzmcp.core.errors import FuzzmcpError
 from fuzzmcp.core.protocol import BACKENDS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, Way, brief, dotted
@@ -24,7 +25,7 @@ _SECONDS_MAX = 1e9
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
 
 
-class ConfigError(ValueError):
+class ConfigError(FuzzmcpError, ValueError):
     """A configuration that cannot be used. The text names the file, the line where it is known, and the key."""
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fuzzmcp.core.cursor import Cursor
+from fuzzmcp.core.errors import FuzzmcpError
 
 Op = Literal["rename", "retype", "drop", "replace", "reformat", "add", "wrap"]
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
@@ -23,7 +24,7 @@ _BARE = re.compile(r"[A-Za-z0-9_$.][A-Za-z0-9_$.-]*")
 _OTHER_FORMATS = {"date": "01/02/2000", "date-time": "01/02/2000 03:04", "email": "nobody", "uri": "not a uri"}
 
 
-class DriftError(ValueError):
+class DriftError(FuzzmcpError, ValueError):
     """A drift text that cannot be read; `position` counts characters from its start."""
 
     def __init__(self, message: str, position: int) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
+from fuzzmcp.core.errors import FuzzmcpError
+
 _PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)")
 _NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
@@ -15,7 +17,7 @@ _HEADER = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
 _ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
-class TomlError(ValueError):
+class TomlError(FuzzmcpError, ValueError):
     """Bytes that are no TOML. `line` is None where nobody knows it."""
 
     def __init__(self, message: str, line: int | None = None) -> None:

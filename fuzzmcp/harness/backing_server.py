@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.errors import FuzzmcpError
 from fuzzmcp.harness.clock import VirtualClock
 from fuzzmcp.harness.observe.logs import collected_logs
 
 
-class BackingServerError(Exception):
+class BackingServerError(FuzzmcpError):
     """An object that is no MCP server, or one that cannot list its tools."""
 
 

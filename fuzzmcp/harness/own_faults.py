@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
+from fuzzmcp.core.errors import OwnFault
+
 Stop = Callable[[BaseException], None]
 _SHARED = (RecursionError, MemoryError)
 """What a client can use up, and what strikes wherever the last bit of it is asked for."""
 
 
-class HarnessError(RuntimeError):
+class HarnessError(OwnFault, RuntimeError):
     """fuzzmcp itself failed: never the client's fault. The cause is the first exception that says how."""
 
     raised_at: TracebackType | None = None

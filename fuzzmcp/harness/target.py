@@ -14,11 +14,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.spelling import meant
 
 
-class TargetError(Exception):
+class TargetError(FuzzmcpError):
     """A client that cannot be loaded, or is neither a client nor an agent."""
+
+    exit_code = CANNOT_RUN
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from fuzzmcp.core.config import Config, ConfigError, find, shown
 from fuzzmcp.pytest_plugin.failures import explained, failure
 
 if TYPE_CHECKING:
-    from fuzzmcp.cli.job import Job
     from fuzzmcp.core.case import Case
     from fuzzmcp.core.trace import Run
     from fuzzmcp.search.corpus import Replayed, SavedCase
+    from fuzzmcp.search.job import Job
 
 _NEAREST = pytest.StashKey[dict[Path, "Config | ConfigError"]]()
 _CLIENTS = pytest.StashKey[dict["Path | None", "_Client"]]()
@@ -110,7 +110,7 @@ class CaseItem(pytest.Item):
         from fuzzmcp.search.corpus import replayed
 
         client = self._client
-        result = replayed(self._saved, client.drive, client.job.contract, client.job.checks)
+        result = replayed(self._saved, client.job)
         if result.status != "fixed":
             raise failure(result.status, self._text(result))
 
@@ -119,14 +119,14 @@ class CaseItem(pytest.Item):
 
     def _text(self, result: Replayed) -> str:
         """What a reader needs to understand the failure and to see it again."""
-        from fuzzmcp.report.build import violated
+        from fuzzmcp.report.build import subject_of, violated
         from fuzzmcp.report.terminal.console import show_finding
         from fuzzmcp.report.terminal.style import console_for
 
         again = ("fuzzmcp", "replay", shown(self.path))
         out = io.StringIO()
         console = console_for(out)
-        for finding in violated(self._client.job.subject, result.run, result.violations):
+        for finding in violated(subject_of(self._client.job), result.run, result.violations):
             console.print()
             show_finding(replace(finding, replay=again), console)
         if not result.violations:
@@ -153,22 +153,17 @@ class _Client:
         return self._job
 
     def _loaded(self) -> Job | BaseException:
-        import click
+        from fuzzmcp.core.errors import FuzzmcpError
+        from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
+        from fuzzmcp.search.job import Options, job_of
 
-        from fuzzmcp.cli.job import job_of
-        from fuzzmcp.core.case import CaseError
-        from fuzzmcp.core.catalogue.tools import ToolsError
-        from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
-        from fuzzmcp.harness.target import TargetError
-
-        options = {
-            "check": (), "skip": (), "call": (), "tools": None, "deadline": None, "max_requests": None, "accept": (),
-            "protocol": self._config.protocol or DEFAULT_VERSION, "backend": DEFAULT_BACKEND,
-            "transport": self._config.transport or DEFAULT_TRANSPORT, "quiet": False,
-        }  # fmt: skip
+        config = self._config
+        options = Options(
+            protocol=config.protocol or DEFAULT_VERSION, transport=config.transport or DEFAULT_TRANSPORT, quiet=False
+        )
         try:
-            return job_of(self._config.spelled("client"), "", options, self._config)
-        except (click.ClickException, CaseError, ToolsError, TargetError) as error:
+            return job_of(config.spelled("client"), "", options, config)
+        except FuzzmcpError as error:
             return failure("error", explained(error))
 
     def drive(self, case: Case) -> Run:

@@ -9,21 +9,19 @@ from typing import Any
 
 from fuzzmcp import api
 from fuzzmcp.checks import raise_first
-from fuzzmcp.core.case import Case, CaseError
-from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.case import Case
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.errors import FuzzmcpError, ScriptError
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import meant
 from fuzzmcp.core.trace import Event, Run
-from fuzzmcp.harness.backing_server import BackingServer, BackingServerError, catalogue_and_server
-from fuzzmcp.harness.run import drive
+from fuzzmcp.harness.backing_server import BackingServer, catalogue_and_server
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.pytest_plugin.failures import explained, failure
 from fuzzmcp.report.escape import harmless
-from fuzzmcp.upstream.in_run import below_of
+from fuzzmcp.search.job import Job, tools_of
 
 _KEYWORDS = ("calls", "tools", "protocol", "transport", "backend")
 
@@ -97,8 +95,8 @@ class ScriptedServer:
             TargetError: It is neither.
         """
         __tracebackhide__ = True
-        target, limits = target_of(client), self._contract(client, contract).limits
-        happened = drive(self.case, target, limits, backing=self.backing, below=below_of(target))
+        job = Job(target_of(client), self.case, self._contract(client, contract), backing=self.backing, quiet=False)
+        happened = job.drive(self.case)
         self.runs.append(happened)
         return happened
 
@@ -179,7 +177,7 @@ def server_for(item: Any, config: Config) -> ScriptedServer:
         text = harmless(error.text)
         caret = " " * len(harmless(error.text[: error.position])) + "^"
         raise failure("error", f"{item.name}: {error}\n  {text}\n  {caret}") from None
-    except (CaseError, catalogue.ToolsError, BackingServerError, ValueError, TypeError) as error:
+    except (FuzzmcpError, ValueError, TypeError) as error:
         raise failure("error", f"{item.name}: {explained(error)}") from None
     return ScriptedServer(case, backing, config.contract, options.get("backend"))
 
@@ -196,8 +194,6 @@ def _script(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Script:
 
 def _tools(tools: Any, config: Config) -> tuple[Any, BackingServer | None]:
     """The catalogue, and the real server that gives it if there is one."""
-    from fuzzmcp.cli.job import tools_of
-
     if tools is None:
         tools = config.spelled("tools")
     if tools is None or isinstance(tools, str):

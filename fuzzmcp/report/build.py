@@ -14,6 +14,7 @@ from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
+from fuzzmcp.harness import sdk
 from fuzzmcp.report.escape import one_line
 from fuzzmcp.report.model import Report, SavedFinding, Subject
 from fuzzmcp.report.size_limit import within_limit
@@ -23,6 +24,7 @@ from fuzzmcp.search.result import Result
 
 if TYPE_CHECKING:  # a replay builds a report too, and it does not wait for Hypothesis
     from fuzzmcp.search.campaign import Outcome
+    from fuzzmcp.search.job import Job
 
 
 def report_of(
@@ -73,6 +75,11 @@ def report_of(
     return within_limit(report)
 
 
+def subject_of(job: Job) -> Subject:
+    """The client of a job, and the settings of its test."""
+    return Subject(job.client, job.target.role, sdk.VERSION, job.catalogue, job.repeated, job.calls_configured)
+
+
 def campaign_report(subject: Subject, outcome: Outcome) -> Report:
     """The report of a campaign: first the saved cases that still fail, then the new findings."""
     plan = outcome.plan
@@ -85,8 +92,8 @@ def campaign_report(subject: Subject, outcome: Outcome) -> Report:
         subject,
         plan.seed,
         outcome.result,
-        plan.contract,
-        plan.base,
+        plan.job.contract,
+        plan.job.case,
         files={name: shown(path) for name, path in outcome.files.items()},
         known=known,
         stale=outcome.stale,

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from fuzzmcp.core.errors import FuzzmcpError
 from fuzzmcp.core.validation import Node, Source, dotted
 from fuzzmcp.report.model import VERSION, Moment, Report, SavedFinding, Subject
 
@@ -15,7 +16,7 @@ _SECONDS_MAX = 10**15
 _DEEPEST = 200
 
 
-class ReportError(ValueError):
+class ReportError(FuzzmcpError, ValueError):
     """A file that is no report this version can read.
 
     Args:

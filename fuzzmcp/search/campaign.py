@@ -6,27 +6,27 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from hypothesis.database import ExampleDatabase
 
 from fuzzmcp.core.case import Case
-from fuzzmcp.core.contract import Contract
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
-from fuzzmcp.harness.run import drive
-from fuzzmcp.harness.target import Target, target_of
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
 from fuzzmcp.search.corpus import FAILS, FIXED, CaseFileError, Replayed, SavedCase, case_files, read, replayed, save
 from fuzzmcp.search.findings import Finding, kinds_of, numbered, short
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.readiness import plain, prove
 from fuzzmcp.search.result import Progress, Result
-from fuzzmcp.upstream.in_run import below_of
 
 CANARY_RUNS = 300
 
 
-class CanaryMissed(Exception):
+class CanaryMissed(FuzzmcpError):
     """The planted bug was not found: whatever such a campaign does not find proves nothing."""
+
+    exit_code = CANNOT_RUN
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,7 @@ class Plan:
     """What a campaign is to do.
 
     Args:
-        target: The client.
-        base: Tools, calls, protocol and backend that the cases start from.
-        contract: What the client promises.
-        checks: Names of the checks to ask.
+        job: The client, the case that the search starts from, and what is asked of it.
         seed: The same seed gives the same search.
         budget: When the search ends; the canary and the saved cases come before.
         folder: Where findings are saved, and saved cases are replayed from; None for nowhere.
@@ -45,14 +42,9 @@ class Plan:
         max_findings: End the search after so many new findings; None for no limit.
         canary: Whether to look first for a planted bug in a client of fuzzmcp's own.
         database: Hypothesis's example database; None for none.
-        backing: A real server behind the fake.
-        quiet: Swallow what the client prints.
     """
 
-    target: Target
-    base: Case
-    contract: Contract
-    checks: tuple[str, ...]
+    job: Job
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     folder: Path | None = None
@@ -60,8 +52,6 @@ class Plan:
     max_findings: int | None = None
     canary: bool = True
     database: ExampleDatabase | None = None
-    backing: Any = None
-    quiet: bool = True
 
 
 @dataclass(frozen=True)
@@ -118,32 +108,27 @@ def run_campaign(
         CaseFileError: A saved case cannot be used; nothing has been run.
         OSError: A finding cannot be saved.
     """
-    corpus = _corpus(plan)
+    job, corpus = plan.job, _corpus(plan)
     if plan.canary:
-        look_for_canary(plan.base, plan.seed, quiet=plan.quiet)
-    prove(_driven(plan, plain(plan.base)))
+        look_for_canary(job.case, plan.seed, quiet=job.quiet)
+    prove(job.drive(plain(job.case)))
     replays = []
     for saved in corpus:
-        replays.append(replayed(saved, lambda case: _driven(plan, case), plan.contract, plan.checks))
+        replays.append(replayed(saved, job))
         on_replayed(replays[-1])
     files: dict[str, Path] = {}
 
     def found(finding: Finding) -> None:
-        path = None if plan.folder is None else keep(plan.folder, finding, plan.target.role)
+        path = None if plan.folder is None else keep(plan.folder, finding, job.target.role)
         if path is not None:
             files[finding.name] = path
         on_finding(finding, path)
 
     search = Search(
-        plan.target,
-        plan.base,
-        plan.contract,
+        job,
         seed=plan.seed,
         budget=plan.budget,
-        checks=plan.checks,
         on_progress=on_progress,
-        backing=plan.backing,
-        quiet=plan.quiet,
         until=lambda finding: plan.max_findings is not None and len(search.result.findings) >= plan.max_findings,
         on_finding=found,
         corpus=[(saved.check, saved.case) for saved in corpus],
@@ -210,11 +195,6 @@ def _places(place: Path | None) -> Sequence[Path]:
     return case_files([place]) if place is not None and place.exists() else ()
 
 
-def _driven(plan: Plan, case: Case) -> Any:
-    target, limits = plan.target, plan.contract.limits
-    return drive(case, target, limits, backing=plan.backing, below=below_of(target), quiet=plan.quiet)
-
-
 def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     """Find a bug that was planted, save it, read it, and see it fail again: the whole way that a finding goes.
 
@@ -229,22 +209,15 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     from fuzzmcp.examples.zoo.retries import RetriesSpendCap
 
     case = replace(base, protocol=DEFAULT_VERSION, transport=DEFAULT_TRANSPORT)
-    target, contract = target_of(RetriesSpendCap), Contract()
+    job = Job(target_of(RetriesSpendCap), case, quiet=quiet)
     search = Search(
-        target,
-        case,
-        contract,
-        seed=seed,
-        budget=Budget(CANARY_RUNS),
-        checks=("spend_cap",),
-        quiet=quiet,
-        until=lambda finding: True,
+        replace(job, checks=("spend_cap",)), seed=seed, budget=Budget(CANARY_RUNS), until=lambda finding: True
     )
     found = search.run().findings
     if not found:
         raise CanaryMissed(f"the canary lives: a planted bug was not found in {search.result.runs:,} runs")
     with tempfile.TemporaryDirectory() as folder:
         again = read(keep(Path(folder), found[0]), root=Path(folder))
-        seen = replayed(again, lambda case: drive(case, target, contract.limits, quiet=quiet), contract)
+        seen = replayed(again, job)
     if seen.status != FAILS:
         raise CanaryMissed(f"the canary's case was saved as '{again.case.script}'; replayed: {seen.status}")

@@ -14,13 +14,15 @@ from hypothesis.database import (
     ReadOnlyDatabase,
 )
 
+from fuzzmcp.core.errors import FuzzmcpError
+
 DEFAULT = ".fuzzmcp/examples"
 NONE = "none"
 ARTIFACT = "fuzzmcp-examples"
 """Name of the artifact on GitHub: the folder of one client's examples."""
 
 
-class DatabaseError(ValueError):
+class DatabaseError(FuzzmcpError, ValueError):
     """A database that cannot be used."""
 
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,23 +14,20 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
-from fuzzmcp.checks import CHECKS, Violation, judge
+from fuzzmcp.checks import CHECKS, Violation
 from fuzzmcp.core.case import Case
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Action, Script, Step
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness.guards import frozen_gc, sigint_watch
-from fuzzmcp.harness.run import drive
-from fuzzmcp.harness.target import Target
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
 from fuzzmcp.search.hypothesis_constants import none_of_this_process
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
 from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.readiness import moments, prove
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
 from fuzzmcp.search.sweep import sweep
 from fuzzmcp.strategies import cases
-from fuzzmcp.upstream.in_run import below_of
 
 _BATCH = 200
 _NOTHING: dict[str, Violation] = {}
@@ -45,15 +42,10 @@ class Search:
     """One search over one client.
 
     Args:
-        target: The client.
-        base: Tools, calls, protocol and backend that the cases start from.
-        contract: What the client promises.
+        job: The client, the case that the others start from, and what is asked of it.
         seed: The same seed gives the same cases.
         budget: When to stop.
-        checks: Names of the checks to ask; None for all.
         on_progress: Called now and then.
-        backing: A real server behind the fake.
-        quiet: Swallow what the client prints.
         phases: Which of `corpus`, `calibrate`, `sweep`, `fuzz` to run.
         interleave: Whether to draw the order of what is due at the same moment.
         last_pass: Whether to make findings minimal; without it they are as Hypothesis, or the sweep, left them.
@@ -65,16 +57,11 @@ class Search:
 
     def __init__(
         self,
-        target: Target,
-        base: Case,
-        contract: Contract | None = None,
+        job: Job,
         *,
         seed: int = 0,
         budget: Budget | None = None,
-        checks: Iterable[str] | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
-        backing: Any = None,
-        quiet: bool = True,
         phases: tuple[str, ...] = ("corpus", "calibrate", "sweep", "fuzz"),
         interleave: bool = True,
         last_pass: bool = True,
@@ -83,13 +70,12 @@ class Search:
         corpus: Sequence[tuple[str, Case]] = (),
         database: ExampleDatabase | None = None,
     ) -> None:
-        self.target, self.base, self.contract = target, base, contract or Contract()
+        self.job, self.base = job, job.case
         self.seed, self.budget = seed, budget or Budget()
-        self.checks = tuple(CHECKS if checks is None else checks)
         self.result = Result()
-        self._on_progress, self._backing, self._quiet, self._phases = on_progress, backing, quiet, phases
+        self._on_progress, self._phases = on_progress, phases
         self._interleave, self._last_pass, self._until = interleave, last_pass, until
-        self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, base)
+        self._on_finding, self._saved, self._pending = on_finding, corpus, Pending(database, job.case)
         self._remembers = bool(corpus) or database is not None
         self._known: dict[bytes, dict[str, Violation]] = {}
         self._aside: dict[str, list[Case]] = {}
@@ -140,7 +126,7 @@ class Search:
     def _corpus(self) -> None:
         """What is known comes first: it explains what the search would find again."""
         for number, (check, case) in enumerate(self._saved):
-            if check in self.checks and check in self._violations(case):
+            if check in self.job.checks and check in self._violations(case):
                 self._aside.setdefault(check, []).append(case)
                 known = self._finding(check, case, None)
                 if known is not None:
@@ -224,7 +210,7 @@ class Search:
                 raise self._harness_error from self._harness_error.__cause__
             if not best and not self._spent():
                 raise
-        order = list(self.checks)
+        order = list(self.job.checks)
         for name, exception in sorted(best, key=lambda kind: (order.index(kind[0]), kind[1])):
             self._minimal(name, best[name, exception])
         self._pending.settled()
@@ -361,9 +347,9 @@ class Search:
         return self._known[key]
 
     def _judge(self, run: Run, *, count: bool = False) -> dict[str, Violation]:
-        verdicts = judge(run, self.contract, self.checks)
+        verdicts = self.job.judge(run)
         if count:
-            self.result.tally.add(run, verdicts, self.contract)
+            self.result.tally.add(run, verdicts, self.job.contract)
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Violation)}
 
     def _drive(self, case: Case) -> Run:
@@ -375,8 +361,7 @@ class Search:
         return self._replay(case)
 
     def _replay(self, case: Case) -> Run:
-        below, quiet = below_of(self.target), self._quiet
-        return drive(case, self.target, self.contract.limits, backing=self._backing, below=below, quiet=quiet)
+        return self.job.drive(case)
 
     # -- budget ----------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fuzzmcp.core.case import Case
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.trace import Outcome, Run
 
 
-class CannotRun(Exception):
+class CannotRun(FuzzmcpError):
     """The client fails before the first call although nothing is wrong with the server."""
+
+    exit_code = CANNOT_RUN
 
     def __init__(self, run: Run) -> None:
         self.run = run

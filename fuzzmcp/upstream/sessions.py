@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Loop, Site
 from fuzzmcp.harness.clock import LoopRun, Registration, current
@@ -14,8 +15,10 @@ from fuzzmcp.harness.observe.stacks import CALL, STACKS, Stacks
 from fuzzmcp.upstream.record import Exchange
 
 
-class NoVirtualTime(RuntimeError):
+class NoVirtualTime(FuzzmcpError, RuntimeError):
     """An upstream was asked outside of any run: it answers in virtual time only."""
+
+    exit_code = CANNOT_RUN
 
     def __init__(self) -> None:
         super().__init__(
@@ -24,8 +27,10 @@ class NoVirtualTime(RuntimeError):
         )
 
 
-class BudgetSpent(RuntimeError):
+class BudgetSpent(FuzzmcpError, RuntimeError):
     """The code under test sends requests for ever."""
+
+    exit_code = CANNOT_RUN
 
     def __init__(self, requests: int) -> None:
         super().__init__(f"the budget of {requests:,} requests is spent")

@@ -43,6 +43,7 @@ from fuzzmcp.harness import sdk
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.job import Job
 from fuzzmcp.strategies import cases
 
 ECHO = [
@@ -239,7 +240,8 @@ def ratio(one: Callable[[], Any], other: Callable[[], Any], rounds: int, repeats
 
 
 def search_rates() -> tuple[float, float]:
-    search = Search(target_of(connect), case_of(tools=ECHO), contract_of(connect), seed=1, budget=Budget(runs=CASES))
+    job = Job(target_of(connect), case_of(tools=ECHO), contract_of(connect))
+    search = Search(job, seed=1, budget=Budget(runs=CASES))
     took = seconds(search.run)
     return search.result.cases / took, search.result.runs / took
 

@@ -17,6 +17,7 @@ from fuzzmcp.harness.run import drive
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Result, Search
 from fuzzmcp.search.findings import Tally
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.minimize import with_script
 from fuzzmcp.search.sweep import answers, extras, workloads
 
@@ -41,9 +42,7 @@ def find(bug: str, method: str, seed: int, budget: int) -> Find:
 
 def _searched(planted: Bug, method: str, seed: int, budget: int) -> Find:
     search = Search(
-        target_of(planted.client),
-        case_of(),
-        contract_of(planted.client),
+        Job(target_of(planted.client), case_of(), contract_of(planted.client)),
         seed=seed,
         budget=Budget(runs=budget),
         until=lambda finding: finding.check == planted.check,
@@ -108,5 +107,5 @@ def _delivered(tally: Tally) -> tuple[int, int]:
 
 def peace(client: Any, seed: int, runs: int, backend: str) -> Result:
     """What a search finds in a client that has no bug: nothing, or it cries wolf."""
-    base = case_of(backend=backend)
-    return Search(target_of(client), base, contract_of(client), seed=seed, budget=Budget(runs=runs)).run()
+    job = Job(target_of(client), case_of(backend=backend), contract_of(client))
+    return Search(job, seed=seed, budget=Budget(runs=runs)).run()

@@ -233,7 +233,7 @@ def test_ctrl_c_outside_of_a_search_is_no_verdict(monkeypatch: pytest.MonkeyPatc
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fuzzmcp.cli.job.load", pressed)
+    monkeypatch.setattr("fuzzmcp.search.job.load", pressed)
     assert invoke("run", NAIVE).exit_code == 130
 
 

@@ -8,10 +8,15 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from commands import NAIVE, ROOT, invoke, written
 
-from fuzzmcp.cli.usage import Duration
+from fuzzmcp.cli.usage import Commands, Duration
+from fuzzmcp.core.drift import DriftError
+from fuzzmcp.core.errors import BadValue, FuzzmcpError
+from fuzzmcp.harness.backing_server import BackingServerError
 from fuzzmcp.harness.run import HarnessError
+from fuzzmcp.harness.target import TargetError
 
 
 @pytest.fixture(autouse=True)
@@ -184,7 +189,7 @@ def test_a_failure_of_fuzzmcp_itself_says_whose_fault_it_is(monkeypatch: pytest.
     def drive(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("fuzzmcp.search.engine.drive", drive)
+    monkeypatch.setattr("fuzzmcp.search.job.drive", drive)
     result = invoke("run", NAIVE, "--runs", "5")
     assert result.exit_code == 3
     assert (
@@ -192,6 +197,26 @@ def test_a_failure_of_fuzzmcp_itself_says_whose_fault_it_is(monkeypatch: pytest.
         or "itself failed" in result.stderr
     )
     assert str(error) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadValue("skip", "no check is left to ask"), 2),
+        (DriftError("no such edit", 3), 2),
+        (BackingServerError("its tools cannot be listed"), 2),
+        (TargetError("no such client"), 3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_error_of_ours_is_one_line_and_says_the_exit_code(error: FuzzmcpError, code: int) -> None:
+    @click.command()
+    def fails() -> None:
+        raise error
+
+    commands = Commands(commands={"fails": fails})
+    result = CliRunner().invoke(commands, ["fails"])
+    assert (result.exit_code, result.stderr) == (code, f"fuzzmcp: {error}\n")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from fuzzmcp.harness.transports.attribution import WriterAttribution
 from fuzzmcp.harness.transports.fake_process import FakeProcess
 from fuzzmcp.harness.transports.streams import Inbox
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.job import Job
 from fuzzmcp.target import target_of
 from harness.test_backing_server import CALL, shop
 from harness.test_blocking import loop_thread
@@ -187,9 +188,8 @@ def test_a_search_finds_nothing_in_a_bug_of_our_own(monkeypatch: pytest.MonkeyPa
         bug = broken(monkeypatch, Inbox, "end")
     found: list[Any] = []
     target = target_of(careful_agent.connect)
-    search = Search(
-        target, case_of(), contract_of(target), budget=Budget(runs=400), phases=(phase,), on_finding=found.append
-    )
+    job = Job(target, case_of(), contract_of(target))
+    search = Search(job, budget=Budget(runs=400), phases=(phase,), on_finding=found.append)
     with pytest.raises(HarnessError, match="case_of") as caught:
         search.run()
     assert caught.value.__cause__ is bug

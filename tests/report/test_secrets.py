@@ -18,6 +18,7 @@ from fuzzmcp.report.build import report_of
 from fuzzmcp.report.formats import FORMATS
 from fuzzmcp.report.model import Subject
 from fuzzmcp.search import Budget, Search, campaign
+from fuzzmcp.search.job import Job
 
 SECRET = "Sw0rdfish"
 STRING = {"type": "string"}
@@ -54,9 +55,7 @@ async def connect(server: Any) -> Any:
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     folder = tmp_path_factory.mktemp("cases")
     search = Search(
-        target_of(connect),
-        case_of(calls=[CALL], tools=TOOLS),
-        Contract(),
+        Job(target_of(connect), case_of(calls=[CALL], tools=TOOLS)),
         budget=Budget(40),
         on_finding=lambda finding: (campaign.keep(folder, finding), None)[1],
     )
@@ -86,7 +85,7 @@ def test_no_case_file_tells_it_and_each_can_still_be_replayed(found: tuple[Any, 
     for file in files:
         assert SECRET not in file.read_text()
         saved = read(file)
-        assert replayed(saved, lambda case: fuzzmcp.run(connect, case), Contract()).status == "still fails"
+        assert replayed(saved, Job(target_of(connect), saved.case)).status == "still fails"
 
 
 def test_the_console_tells_it_neither(tmp_path: Path) -> None:

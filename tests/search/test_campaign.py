@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from fuzzmcp.api import case_of
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.examples import careful_agent, naive_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, campaign
 from fuzzmcp.search.campaign import CanaryMissed, Plan, keep, look_for_canary, run_campaign
 from fuzzmcp.search.corpus import CaseFileError, SavedCase, case_files, read, save
 from fuzzmcp.search.findings import short
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.readiness import CannotRun
 
 CHECKS = ("spend_cap", "retry_after", "drift_caught")
@@ -26,7 +26,7 @@ FEW = Budget(20)
 
 def plan(client: Any = naive_agent.connect, **changes: Any) -> Plan:
     facts: dict[str, Any] = {"seed": 1, "budget": Budget(60), "canary": False}
-    return Plan(target_of(client), case_of(), Contract(), CHECKS, **facts | changes)
+    return Plan(Job(target_of(client), case_of(), checks=CHECKS), **facts | changes)
 
 
 def names(folder: Path) -> list[str]:

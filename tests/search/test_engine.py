@@ -18,10 +18,13 @@ from fuzzmcp.harness.run import HarnessError
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, CannotRun, Search
 from fuzzmcp.search import engine as engine_module
+from fuzzmcp.search import job as job_module
+from fuzzmcp.search.job import Job
 
 
-def search(client, runs, **options):
-    return Search(target_of(client), case_of(), contract_of(client), budget=Budget(runs=runs), **options)
+def search(client, runs, checks=tuple(CHECKS), **options):
+    job = Job(target_of(client), case_of(), contract_of(client), tuple(checks))
+    return Search(job, budget=Budget(runs=runs), **options)
 
 
 def scripts(result):
@@ -86,10 +89,7 @@ async def raises_types_that_collide(server):
 def test_two_bugs_whose_names_collide_are_both_told():
     contract = replace(contract_of(naive_agent.connect), accepts=())
     found = Search(
-        target_of(raises_types_that_collide),
-        case_of(),
-        contract,
-        checks=("expected_errors",),
+        Job(target_of(raises_types_that_collide), case_of(), contract, ("expected_errors",)),
         budget=Budget(runs=100),
         phases=("calibrate", "sweep"),
     ).run()
@@ -184,14 +184,14 @@ def test_a_client_that_raises_what_ends_programs_is_a_finding(error):
 
 
 def test_a_failure_of_the_harness_is_never_a_finding(monkeypatch):
-    drive = engine_module.drive
+    drive = job_module.drive
 
     def failing(case, *args, **options):
         if "hang" in str(case.script):
             raise HarnessError("out of order")
         return drive(case, *args, **options)
 
-    monkeypatch.setattr(engine_module, "drive", failing)
+    monkeypatch.setattr(job_module, "drive", failing)
     with pytest.raises(HarnessError, match="out of order"):
         search(naive_agent.connect, 400, phases=("fuzz",)).run()
 
@@ -268,15 +268,15 @@ def test_another_type_of_exception_is_another_finding() -> None:
 
 def test_what_was_only_seen_by_the_way_becomes_a_finding_too() -> None:
     """A budget of one run ends the search at once; the run of the saved case breaks two checks."""
-    target = target_of(naive_agent.connect)
-    search = Search(target, case_of("429cap"), seed=1, budget=Budget(1), corpus=[("spend_cap", case_of("429cap"))])
+    job = Job(target_of(naive_agent.connect), case_of("429cap"))
+    search = Search(job, seed=1, budget=Budget(1), corpus=[("spend_cap", job.case)])
     result = search.run()
     seen = {name for name, counts in result.tally.checks.items() if counts["violated"]}
     assert seen - {"spend_cap"} == {finding.check for finding in result.findings}
 
 
 def test_a_ctrl_c_that_python_has_swallowed_ends_the_search_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = Search(target_of(naive_agent.connect), case_of(), seed=1, budget=Budget(500))
+    search = Search(Job(target_of(naive_agent.connect), case_of()), seed=1, budget=Budget(500))
 
     class Swallows:
         def __del__(self) -> None:

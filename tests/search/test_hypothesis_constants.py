@@ -19,6 +19,7 @@ from fuzzmcp.examples import careful_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search, hypothesis_constants
 from fuzzmcp.search.hypothesis_constants import none_of_this_process
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.mixes import worst_mix
 from fuzzmcp.strategies import cases
 
@@ -90,7 +91,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("refused")
 def test_a_search_draws_none() -> None:
-    search = Search(target_of(careful_agent.connect), case_of(), seed=1, phases=("fuzz",), budget=Budget(runs=40))
+    search = Search(Job(target_of(careful_agent.connect), case_of()), seed=1, phases=("fuzz",), budget=Budget(runs=40))
     assert search.run().runs >= 40
 
 

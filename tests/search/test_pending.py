@@ -11,10 +11,10 @@ from hypothesis.database import InMemoryExampleDatabase
 from fuzzmcp.api import case_of
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.catalogue.tools import crm
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.examples import naive_agent
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.job import Job
 from fuzzmcp.search.pending import _KEY, Pending
 from fuzzmcp.strategies import cases
 
@@ -85,10 +85,8 @@ def test_a_search_that_ends_leaves_nothing() -> None:
 
 
 def search(database: Any, seed: int, runs: int = 300, **options: Any) -> Search:
-    target, budget = target_of(naive_agent.connect), Budget(runs)
-    return Search(
-        target, case_of(), Contract(), seed=seed, budget=budget, checks=["spend_cap"], database=database, **options
-    )
+    job = Job(target_of(naive_agent.connect), case_of(), checks=("spend_cap",))
+    return Search(job, seed=seed, budget=Budget(runs), database=database, **options)
 
 
 def _kill_at_the_next_run_after_a_violation(search: Search) -> None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fuzzmcp.cli.usage import CANNOT_RUN, FOUND, INTERRUPTED, NOTHING_FOUND
+from fuzzmcp.cli.usage import FOUND, INTERRUPTED, NOTHING_FOUND
+from fuzzmcp.core.errors import CANNOT_RUN
 from fuzzmcp.report import load
 from survey.reactions import FAULTS
 from survey.results import Reaction, Result, reaction_of, searched

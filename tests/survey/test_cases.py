@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzmcp.api import contract_of
-from fuzzmcp.harness.run import drive
 from fuzzmcp.report.build import case_json
 from fuzzmcp.search.corpus import FAILS, FIXED, read, replayed
+from fuzzmcp.search.job import Job
 from fuzzmcp.strategies import cases
 from fuzzmcp.target import load
 from survey.cases import case_from, file_of, save_true, versions_of
@@ -65,8 +65,7 @@ def test_a_case_still_fails_with_the_versions_it_was_found_with(file: Path) -> N
     if why:
         pytest.skip(why)
     target = load(KNOWN[file.parent.name].adapter.client)
-    contract = contract_of(target)
-    fate = replayed(saved, lambda case: drive(case, target, contract.limits, quiet=True), contract, [saved.check])
+    fate = replayed(saved, Job(target, saved.case, contract_of(target), (saved.check,)))
     same = all(version(name) == noted for name, noted in packages.items())
     assert fate.status == FAILS or (fate.status == FIXED and not same), fate.message
 

@@ -17,6 +17,7 @@ from jsonschema.validators import validator_for
 
 from fuzzmcp.core.catalogue.samples import UnresolvableRef, formats_of, sample
 from fuzzmcp.core.drift import other_case
+from fuzzmcp.core.errors import FuzzmcpError
 
 Json = Any
 
@@ -25,7 +26,7 @@ _BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependen
 """Keywords whose keys are names of the user's, not keywords."""
 
 
-class ToolsError(ValueError):
+class ToolsError(FuzzmcpError, ValueError):
     """A catalogue that cannot be used: the message names the tool and the JSON path in it."""
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from fuzzmcp.core.errors import OwnFault
 from fuzzmcp.harness.observe.stacks import STACKS
 from fuzzmcp.harness.transports.attribution import WriterAttribution
 from fuzzmcp.harness.transports.fake_process import FakeProcess, Stdin, open_process
@@ -35,7 +36,7 @@ _open: list[_Block] = []
 _saved: list[tuple[ModuleType, str, Any]] = []
 
 
-class SeamError(RuntimeError):
+class SeamError(OwnFault, RuntimeError):
     """The installed SDK starts its processes in a way that fuzzmcp does not know."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from fuzzmcp.checks import CHECKS
 from fuzzmcp.core.case import Call, Case, CaseError, changed_by
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.errors import FuzzmcpError, ScriptError
 from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.toml import TomlError, line_of, parsed
@@ -31,7 +31,7 @@ _KEYS = (
 )
 
 
-class CaseFileError(ValueError):
+class CaseFileError(FuzzmcpError, ValueError):
     """A case file that cannot be used: the message names file, line and key."""
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fuzzmcp.checks import CHECKS, Violation, judge
-from fuzzmcp.core.case import Case
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.trace import Run
 from fuzzmcp.search.corpus.reading import SavedCase
+
+if TYPE_CHECKING:
+    from fuzzmcp.search.job import Job
 
 Status = Literal["fixed", "still fails", "fails differently", "error"]
 FIXED: Status = "fixed"
@@ -39,20 +39,16 @@ class Replayed:
     violations: dict[str, Violation]
 
 
-def replayed(
-    saved: SavedCase, drive: Callable[[Case], Run], contract: Contract, checks: Iterable[str] | None = None
-) -> Replayed:
+def replayed(saved: SavedCase, job: Job) -> Replayed:
     """Drive a saved case and say what became of it.
 
     Args:
         saved: The case.
-        drive: Drives a case against the client.
-        contract: What the client promises.
-        checks: The checks to ask beside the saved one; all when None.
+        job: The client, and the checks to ask beside the saved one.
     """
-    run = drive(saved.case)
-    names = [name for name in CHECKS if name == saved.check or checks is None or name in set(checks)]
-    found = {name: v for name, v in judge(run, contract, names).items() if isinstance(v, Violation)}
+    run = job.drive(saved.case)
+    names = [name for name in CHECKS if name == saved.check or name in job.checks]
+    found = {name: v for name, v in judge(run, job.contract, names).items() if isinstance(v, Violation)}
     violations = dict(sorted(found.items(), key=lambda item: item[0] != saved.check))
     if violations:
         name, violation = next(iter(violations.items()))

@@ -20,7 +20,6 @@ from mcp.os.posix import utilities
 
 import fuzzmcp
 from fuzzmcp.core.case import Case
-from fuzzmcp.core.contract import Contract
 from fuzzmcp.core.script import Script
 from fuzzmcp.examples.sdk_client import connect as over_streams
 from fuzzmcp.examples.zoo.pipes import StartsItsServer
@@ -30,6 +29,7 @@ from fuzzmcp.harness.target import target_of
 from fuzzmcp.harness.transports.fake_process import FIRST_PID, Stdin
 from fuzzmcp.harness.transports.sdk_stdio import SeamError
 from fuzzmcp.search import Budget, Search
+from fuzzmcp.search.job import Job
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 NOTHING = StdioServerParameters(command="no such command")
@@ -223,7 +223,7 @@ def test_a_case_over_stdio_leads_any_client_of_streams_through_the_stdio_client_
 
 
 def test_a_search_learns_that_the_client_is_over_stdio_and_tries_what_breaks_bytes() -> None:
-    search = Search(target_of(StartsItsServer), fuzzmcp.case_of(), Contract(), seed=1, budget=Budget(runs=130))
+    search = Search(Job(target_of(StartsItsServer), fuzzmcp.case_of()), seed=1, budget=Budget(runs=130))
     result = search.run()
     assert result.findings == []
     assert result.transport == "stdio"

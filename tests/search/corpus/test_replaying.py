@@ -10,13 +10,17 @@ import pytest
 
 import fuzzmcp
 from fuzzmcp.api import case_of
+from fuzzmcp.checks import CHECKS
 from fuzzmcp.examples import careful_agent, naive_agent
+from fuzzmcp.harness.target import target_of
 from fuzzmcp.search.corpus import SavedCase, replayed
+from fuzzmcp.search.job import Job
 
 
 def fate(client: Any, check: str, script: str, checks: list[str] | None = None, contract: Any = None) -> Any:
     saved = SavedCase(check, case_of(script))
-    return replayed(saved, lambda case: fuzzmcp.run(client, case), contract or fuzzmcp.Contract(), checks)
+    asked = tuple(CHECKS if checks is None else checks)
+    return replayed(saved, Job(target_of(client), saved.case, contract or fuzzmcp.Contract(), asked))
 
 
 def test_a_client_that_was_mended_has_fixed_it() -> None:
