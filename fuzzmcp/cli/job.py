@@ -15,11 +15,11 @@ from fuzzmcp.checks import CHECKS
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
 from fuzzmcp.core.case import Case, CaseError
+from fuzzmcp.core.case_codec import SETTINGS
 from fuzzmcp.core.catalogue import tools as catalogue
 from fuzzmcp.core.catalogue.tools import ToolsError
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.spelling import unknown
 from fuzzmcp.core.trace import Run
@@ -171,8 +171,7 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     That a case has the default protocol goes without saying, but not where the configuration says otherwise.
     """
     words: list[str] = []
-    defaults = {"protocol": DEFAULT_VERSION, "transport": DEFAULT_TRANSPORT, "backend": DEFAULT_BACKEND}
-    for name, default in defaults.items():
+    for name, default in SETTINGS.items():
         if options[name] == default and getattr(config, name) not in (None, default):
             words += [f"--{name}", default]
     if options["tools"] is not None:

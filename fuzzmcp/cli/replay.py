@@ -98,27 +98,18 @@ def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> i
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
 
 
-_OF_THE_CASE = {
-    "call": "--call",
-    "protocol": "--protocol",
-    "transport": "--transport",
-    "backend": "--backend",
-    "schedule": "--schedule",
-    "output": "--output",
-}
-
-
 def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str, Any], context: click.Context) -> int:
     from click.core import ParameterSource
 
     from fuzzmcp.checks import judge
     from fuzzmcp.cli.job import job_of
+    from fuzzmcp.core.case_codec import OPTIONS
     from fuzzmcp.report.terminal import style
     from fuzzmcp.report.terminal.cases import show_replayed
     from fuzzmcp.report.terminal.replay import show_replay
     from fuzzmcp.search.corpus import FIXED, case_files, read
 
-    for name, option in _OF_THE_CASE.items():
+    for name, option in OPTIONS.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option}: a saved case says that itself: edit the file, or replay its script")
     cases = [read(path) for path in case_files(places)]

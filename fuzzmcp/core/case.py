@@ -198,20 +198,16 @@ class Case:
 
     def __repr__(self) -> str:
         """The case as one would write it, without what has its default, and not with the whole catalogue."""
-        words = [repr(str(self.script))]
-        if self.calls != default_calls(self.tools):
-            words.append(f"calls={list(map(str, self.calls))!r}")
-        if self.tools != crm():
-            words.append(f"tools=<{', '.join(tool.name for tool in self.tools)}>")
-        if self.protocol != DEFAULT_VERSION:
-            words.append(f"protocol={self.protocol!r}")
-        if self.transport != DEFAULT_TRANSPORT:
-            words.append(f"transport={self.transport!r}")
-        if self.backend != DEFAULT_BACKEND:
-            words.append(f"backend={self.backend!r}")
-        more = [f"{name}={value!r}" for name in ("outputs", "schedule") if (value := getattr(self, name))]
-        plain = f"case_of({', '.join(words)})"
-        return f"replace({plain}, {', '.join(more)})" if more else plain
+        from fuzzmcp.core.case_codec import keywords_of  # which knows what a case is made of, and so imports this
+
+        plain, more = keywords_of(self)
+        texts = {name: repr(value) for name, value in plain.items()}
+        if "tools" in plain:
+            texts["tools"] = f"<{', '.join(tool.name for tool in self.tools)}>"
+        words = [repr(str(self.script)), *(f"{name}={value}" for name, value in texts.items())]
+        written = f"case_of({', '.join(words)})"
+        named = [f"{name}={value!r}" for name, value in more.items()]
+        return f"replace({written}, {', '.join(named)})" if named else written
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """How Hypothesis prints it: as one would write it."""

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from fuzzmcp.core.case_codec import definitions_of
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.search.corpus.reading import CaseFileError, SavedCase
-from fuzzmcp.search.corpus.writing import definitions_of, text_of, updated
+from fuzzmcp.search.corpus.writing import text_of, updated
 
 _UNFINISHED = re.compile(r"\.fuzzmcp-(\d+)\.tmp")
 _CATALOGUE = re.compile(r"tools-[0-9a-f]{8}\.json")

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import Call, Case, CaseError, changed_by
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.case_codec import KEYS, TEXT_MAX, from_data
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.errors import ScriptError
-from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.core.script import Script
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, dotted
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
-INTEGERS = 2**63
-"""TOML promises integers below this, and no larger ones."""
 _LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""
-_CALLS_MAX = 100
-_TEXT_MAX = 10_000
-_SCHEDULE = "a whole number from 0 to 2**63"
-_KEYS = (
-    *("version", "check", "faults", "protocol", "transport", "backend", "schedule"),
-    *("calls", "outputs", "tools", "tool", "note"),
-)
+_KEYS = ("version", "check", *KEYS, "tools", "tool", "note")
 
 
 class CaseFileError(ValueError):
@@ -99,8 +87,8 @@ def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, 
     top = Node(data, source).known(_KEYS)
     top.optional("version", lambda node: node.version(VERSION), VERSION)
     tools, tools_file = _tools(top, folder, root or Path.cwd())
-    case = _case(top, tools)
-    note = top.optional("note", lambda node: node.text(_TEXT_MAX), "")
+    case = from_data(top, Case(tools=tools))
+    note = top.optional("note", lambda node: node.text(TEXT_MAX), "")
     return SavedCase(top["check"].one_of("check", tuple(CHECKS)), case, note, tools_file=tools_file)
 
 
@@ -119,48 +107,6 @@ def _content(path: Path, what: str) -> bytes:
     return data
 
 
-# -- from data to a case -----------------------------------------------------------------------------------------------
-
-
-def _case(top: Node, tools: catalogue.Catalogue) -> Case:
-    """The case in a table; its tools come from elsewhere."""
-    script = top["faults"].parsed(Script.parse, ScriptError, most=_TEXT_MAX)
-    calls = top.optional("calls", lambda node: node.items(most=_CALLS_MAX), ())
-    try:
-        return Case(
-            calls=tuple(map(_call, calls)),
-            script=script,
-            tools=tools,
-            changed=changed_by(script, tools),
-            outputs={name: _object(node) for name, node in top.optional("outputs", Node.members, ())},
-            protocol=top.optional("protocol", lambda node: node.one_of("protocol version", VERSIONS), DEFAULT_VERSION),
-            transport=top.optional("transport", lambda node: node.one_of("transport", TRANSPORTS), DEFAULT_TRANSPORT),
-            backend=top.optional("backend", lambda node: node.one_of("backend", BACKENDS), DEFAULT_BACKEND),
-            schedule=top.optional("schedule", lambda node: node.whole(0, INTEGERS - 1, _SCHEDULE), 0),
-        )
-    except CaseError as error:
-        top["calls"].refuse(str(error))
-
-
-def _call(node: Node) -> Call:
-    node.table("{ tool = …, arguments = … }")
-    node.known(("tool", "arguments", "at"))
-    tool = node["tool"].text(_TEXT_MAX)
-    at = node.optional("at", lambda at: at.number("virtual seconds from 0 to 1e9", 0, 1e9), None)
-    return Call(tool, node.optional("arguments", _object, {}), at if at is None else float(at))
-
-
-def _object(node: Node) -> dict[str, Any]:
-    """A JSON object: a table, or JSON text where it holds a null, which TOML cannot say."""
-    if isinstance(node.value, str):
-        try:
-            node = replace(node, value=json.loads(node.value))
-        except (ValueError, RecursionError) as error:
-            node.refuse(f"not JSON: {error}")
-    node.table("a table or JSON text of an object")
-    return node.json()  # type: ignore[no-any-return]
-
-
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +117,7 @@ def _tools(top: Node, folder: Path | None, root: Path) -> tuple[catalogue.Catalo
         file.refuse("a case has either a file of tools or [[tool]] tables, not both")
     try:
         if "tools" in top:
-            name = file.text(_TEXT_MAX)
+            name = file.text(TEXT_MAX)
             return catalogue.load_text(_beside(file, name, folder, root), name), name
         return (catalogue.load(inside.json()) if "tool" in top else catalogue.crm()), None
     except catalogue.ToolsError as error:
