@@ -8,7 +8,7 @@ from hypothesis.database import ExampleDatabase
 
 from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.case_codec import SETTINGS, call_data, from_data, to_data
-from fuzzmcp.core.redact import redacted_case
+from fuzzmcp.core.withheld import withhold
 
 _KEY = b"fuzzmcp.pending.1"
 
@@ -29,8 +29,8 @@ class Pending:
         self._added: list[bytes] = []
 
     def add(self, case: Case) -> None:
-        """Keep a case until `settled`."""
-        if self._database is not None:
+        """Keep a case until `settled`, unless it has a secret that the user gave: then it is not kept at all."""
+        if self._database is not None and not withhold(case, self.base.calls)[1]:
             self._added.append(_dumped(case))
             self._database.save(_KEY, self._added[-1])
 
@@ -52,7 +52,6 @@ class Pending:
 
 
 def _dumped(case: Case) -> bytes:
-    case = redacted_case(case)
     facts = to_data(case, always=("outputs", "schedule"), without=("calls", "tools", *SETTINGS))
     return json.dumps(facts | {"calls": list(map(str, case.calls))}, sort_keys=True).encode()
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import Case
+from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.case_codec import KEYS, TEXT_MAX, from_data
 from fuzzmcp.core.catalogue import tools as catalogue
+from fuzzmcp.core.redact import MASK
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, dotted
+from fuzzmcp.core.withheld import places_of, restored
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
 _LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""
-_KEYS = ("version", "check", *KEYS, "tools", "tool", "note")
+_KEYS = ("version", "check", *KEYS, "withheld", "tools", "tool", "note")
 
 
 class CaseFileError(ValueError):
@@ -33,6 +36,8 @@ class SavedCase:
         note: What was seen, in one sentence.
         path: The file it was read from; None for one that is not saved yet.
         tools_file: Name of the catalogue's file beside it; None when it is the bundled one, or stands inside.
+        withheld: Places of values that the file does not have, as `calls[0].arguments.password`: secrets of the user's.
+            A case that was read has them, from the calls that were given beside it.
         role: `agent` makes its own calls: none are saved.
     """
 
@@ -41,6 +46,7 @@ class SavedCase:
     note: str = ""
     path: Path | None = None
     tools_file: str | None = None
+    withheld: tuple[str, ...] = ()
     role: str = field(default="client", compare=False)
 
     @property
@@ -49,22 +55,30 @@ class SavedCase:
         return self.path.stem if self.path is not None else self.check
 
 
-def read(path: str | Path, root: Path | None = None) -> SavedCase:
+def read(path: str | Path, root: Path | None = None, given: Sequence[Call] = ()) -> SavedCase:
     """Read a case file.
 
     Args:
         path: The file.
         root: The folder that a catalogue named in it must not leave; the working directory when None. The file's own
             folder is allowed too.
+        given: Calls that have the values that the file withholds.
 
     Raises:
-        CaseFileError: It cannot be read, or says something that no case can be.
+        CaseFileError: It cannot be read, or says something that no case can be, or lacks a value that no call gives.
     """
     path = Path(path)
-    return replace(parse(_content(path, "case file"), str(path), folder=path.parent, root=root), path=path)
+    return replace(parse(_content(path, "case file"), str(path), folder=path.parent, root=root, given=given), path=path)
 
 
-def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, root: Path | None = None) -> SavedCase:
+def parse(
+    text: str | bytes,
+    name: str = "case",
+    *,
+    folder: Path | None = None,
+    root: Path | None = None,
+    given: Sequence[Call] = (),
+) -> SavedCase:
     """Read the text of a case file.
 
     Args:
@@ -72,6 +86,7 @@ def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, 
         name: What to call it in messages.
         folder: Where a catalogue that it names lies; None allows none.
         root: As for `read`.
+        given: As for `read`.
 
     Raises:
         CaseFileError: It is no case.
@@ -88,8 +103,25 @@ def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, 
     top.optional("version", lambda node: node.version(VERSION), VERSION)
     tools, tools_file = _tools(top, folder, root or Path.cwd())
     case = from_data(top, Case(tools=tools))
+    withheld = top.optional("withheld", Node.texts, ())
+    if withheld:
+        case = _whole(top, case, withheld, given)
     note = top.optional("note", lambda node: node.text(TEXT_MAX), "")
-    return SavedCase(top["check"].one_of("check", tuple(CHECKS)), case, note, tools_file=tools_file)
+    return SavedCase(top["check"].one_of("check", tuple(CHECKS)), case, note, None, tools_file, withheld)
+
+
+def _whole(top: Node, case: Case, withheld: Sequence[str], given: Sequence[Call]) -> Case:
+    """The case with the values that its file withholds; without them it would be another case."""
+    whole, missing = restored(case, withheld, given)
+    if missing is None:
+        return whole
+    for number, call in enumerate(case.calls):
+        if missing in places_of(call, number):
+            asked = str(call).replace(MASK, "…")
+            missed = f"the value of {missing} is a secret that is not saved"
+            top["withheld"].refuse(f"{missed}: give it with the call, by --call '{asked}'")
+    top["withheld"].refuse(f"'{missing}' is no value of its calls")
+    return None
 
 
 def _error(name: str, line: int | None, message: str) -> CaseFileError:

@@ -57,6 +57,8 @@ def _document(saved: SavedCase) -> tomlkit.TOMLDocument:
     if "calls" in structured:
         calls = [call | {"arguments": _plain(call["arguments"])} for call in structured["calls"]]
         document.add("calls", _array(calls))
+    if saved.withheld:
+        document.add("withheld", tomlkit.item(list(saved.withheld)))
     if saved.tools_file is not None:
         document.add("tools", tomlkit.item(saved.tools_file))
     if saved.note:
