@@ -29,10 +29,9 @@ def client_and_places(words: tuple[str, ...], context: click.Context) -> tuple[s
 
 def given_calls(options: Mapping[str, Any], context: click.Context) -> tuple[Call, ...]:
     """The calls of the command line, or else of the configuration: they have what saved cases withhold."""
-    from fuzzmcp.core.case import Call
+    from fuzzmcp.core import withheld
 
-    given = options["call"] or configuration(context).calls
-    return tuple(call if isinstance(call, Call) else Call.parse(call) for call in given)
+    return withheld.given_calls(options["call"] or configuration(context).calls)
 
 
 @click.command()

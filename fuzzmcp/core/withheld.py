@@ -6,11 +6,11 @@ what the user gave under a secret name is withheld; what the tool's own schema s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.case import Call, Case, CaseError
 from fuzzmcp.core.catalogue.tools import Tool
 from fuzzmcp.core.redact import is_secret, masked
 from fuzzmcp.core.validation import Way, dotted
@@ -68,6 +68,18 @@ def restored(case: Case, places: Sequence[str], given: Sequence[Call]) -> tuple[
             for place in ways:
                 left.pop(place, None)
     return replace(case, calls=tuple(calls)), next(iter(left), None)
+
+
+def given_calls(calls: Iterable[Call | str]) -> tuple[Call, ...]:
+    """The calls that a user gave, as calls; none where one of them cannot be read, which is told where it is asked for.
+
+    >>> given_calls(["get_order(order_id=3)"])
+    (Call(tool='get_order', arguments={'order_id': 3}, at=None),)
+    """
+    try:
+        return tuple(Call.parse(call) if isinstance(call, str) else call for call in calls)
+    except CaseError:
+        return ()
 
 
 def places_of(call: Call, number: int) -> dict[str, Way]:

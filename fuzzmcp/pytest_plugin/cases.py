@@ -67,7 +67,7 @@ class CaseFile(pytest.File):
         self._config_of_client, self._problem = config_of_client, problem
 
     def collect(self) -> list[CaseItem]:
-        from fuzzmcp.core.case import Call, CaseError
+        from fuzzmcp.core.withheld import given_calls
         from fuzzmcp.search.corpus import CaseFileError, read
 
         config = self._config_of_client
@@ -81,8 +81,8 @@ class CaseFile(pytest.File):
                 f'write client = "my_client.py:connect" {table}in {place}'
             )
         try:
-            saved = read(self.path, config.folder, tuple(map(Call.parse, config.calls)))
-        except (CaseFileError, CaseError) as error:
+            saved = read(self.path, config.folder, given_calls(config.calls))
+        except CaseFileError as error:
             raise self.CollectError(str(error).replace(str(self.path), shown(self.path), 1)) from None
         return [CaseItem.from_parent(self, name=_name_of(saved), saved=saved, config_of_client=config)]
 
