@@ -1,21 +1,21 @@
-"""How a case is written and read: what its fields are called in files, on the command line and in Python.
+"""How a case is written and read: what its fields are called in files and on the command line.
 
-Case files, JSON reports, the database of pending cases, printed commands, exported tests and `repr` are all written
-from the one table here: a new field of `Case` is one more row of it.
+Case files, JSON reports, the database of pending cases and printed commands are all written from the one table here:
+a new field of `Case` is one more row of it. Its defaults, and its form in Python, `Case` itself tells.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from fuzzmcp.core.case import Call, Case, CaseError, changed_by, default_calls, output_text
-from fuzzmcp.core.catalogue.tools import Catalogue, ToolsError, crm, load
+from fuzzmcp.core.case import Call, Case, CaseError, changed_by, default_of, output_text
+from fuzzmcp.core.catalogue.tools import Catalogue, ToolsError, load
 from fuzzmcp.core.errors import ScriptError
-from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
+from fuzzmcp.core.protocol import BACKENDS, TRANSPORTS, VERSIONS
 from fuzzmcp.core.script import Script
 from fuzzmcp.core.validation import Node, Source, dotted
 
@@ -32,40 +32,32 @@ class Field:
 
     Args:
         name: The attribute of `Case`.
-        default: What a case has unless it says otherwise.
         key: The key in files and JSON.
         to_data: The value as JSON.
         read: The value from data that anybody may have written.
         option: The option of `fuzzmcp replay`.
         to_words: What stands behind the option, once for each time that it is given.
-        to_python: The plain Python value that a keyword takes.
-        of_case_of: Whether it is a keyword of `case_of`; `dataclasses.replace` takes the others.
         to_key: Its part of the text that tells one case of a search from another.
         setting: Whether the configuration can say it for all cases.
     """
 
     name: str
-    default: Callable[[Case], Any]
     key: str | None = None
     to_data: Callable[[Any], Any] = lambda value: value
     read: Callable[[Node], Any] | None = None
     option: str | None = None
     to_words: Callable[[Any], list[str]] = lambda value: [str(value)]
-    to_python: Callable[[Any], Any] | None = None
-    of_case_of: bool = True
     to_key: Callable[[Any], str] | None = str
     setting: bool = False
 
 
-def _setting(name: str, what: str, default: str, known: tuple[str, ...]) -> Field:
+def _setting(name: str, what: str, known: tuple[str, ...]) -> Field:
     """A field that is one of some words."""
     return Field(
         name,
-        lambda case: default,
         key=name,
         read=lambda node: node.one_of(what, known),
         option=f"--{name}",
-        to_python=str,
         setting=True,
     )
 
@@ -102,74 +94,55 @@ def _outputs_key(outputs: Mapping[str, Any]) -> str:
 FIELDS: tuple[Field, ...] = (
     Field(
         "script",
-        lambda case: None,  # a case without a script says so
         key="faults",
         to_data=str,
         read=lambda node: node.parsed(Script.parse, ScriptError, most=TEXT_MAX),
     ),
-    _setting("protocol", "protocol version", DEFAULT_VERSION, VERSIONS),
-    _setting("transport", "transport", DEFAULT_TRANSPORT, TRANSPORTS),
-    _setting("backend", "backend", DEFAULT_BACKEND, BACKENDS),
+    _setting("protocol", "protocol version", VERSIONS),
+    _setting("transport", "transport", TRANSPORTS),
+    _setting("backend", "backend", BACKENDS),
     Field(
         "calls",
-        lambda case: default_calls(case.tools),
         key="calls",
         to_data=lambda calls: [call_data(call) for call in calls],
         read=lambda node: tuple(_read_call(call) for call in node.items(most=_CALLS_MAX)),
         option="--call",
         to_words=lambda calls: [str(call) for call in calls],
-        to_python=lambda calls: [str(call) for call in calls],
         to_key=lambda calls: ";".join(map(str, calls)),
     ),
     Field(
         "schedule",
-        lambda case: 0,
         key="schedule",
         read=lambda node: node.whole(0, INTEGERS - 1, _SCHEDULE),
         option="--schedule",
-        to_python=int,
-        of_case_of=False,
     ),
     Field(
         "outputs",
-        lambda case: {},
         key="outputs",
         to_data=lambda outputs: dict(sorted(outputs.items())),
         read=lambda node: {name: _read_object(value) for name, value in node.members()},
         option="--output",
         to_words=lambda outputs: [output_text(tool, value) for tool, value in sorted(outputs.items())],
-        to_python=dict,
-        of_case_of=False,
         to_key=_outputs_key,
     ),
     Field(
         "tools",
-        lambda case: crm(),
         key="tools",
         to_data=lambda tools: definitions_of(tools),
-        to_python=lambda tools: definitions_of(tools),
         to_key=None,  # one search has one catalogue
     ),
-    Field("changed", lambda case: changed_by(case.script, case.tools), to_key=None),  # it follows from the script
+    Field("changed", to_key=None),  # it follows from the script
 )
 """Every field of a case, in the order of JSON."""
 KEYS = tuple(field.key for field in FIELDS if field.key is not None and field.read is not None)
 """The keys that `from_data` reads; a catalogue stands beside them."""
 OPTIONS = {field.option.lstrip("-"): field.option for field in FIELDS if field.option is not None}
 """The options of `fuzzmcp replay` that say what a saved case says itself, by their parameters."""
-SETTINGS = {field.name: str(field.default(Case())) for field in FIELDS if field.setting}
+SETTINGS = {field.name: str(default_of(Case(), field.name)) for field in FIELDS if field.setting}
 """The fields that the configuration can say, with their defaults."""
-_CALLS_FIRST = sorted(FIELDS, key=lambda field: field.name not in ("calls", "tools"))
+_CALLS_FIRST = sorted(FIELDS, key=lambda field: field.name != "calls")
 _KEYED = {field.name: field.to_key for field in FIELDS if field.to_key is not None}
 _keyed_values = attrgetter(*_KEYED)
-
-
-def _said(case: Case, fields: Collection[Field] = FIELDS) -> Iterator[tuple[Field, Any]]:
-    """The fields that differ from their defaults."""
-    for field in fields:
-        value = getattr(case, field.name)
-        if value != field.default(case):
-            yield field, value
 
 
 def to_data(case: Case, *, always: Collection[str] = (), without: Collection[str] = ()) -> dict[str, Any]:
@@ -188,7 +161,7 @@ def to_data(case: Case, *, always: Collection[str] = (), without: Collection[str
         field.key: field.to_data(value)
         for field in FIELDS
         if field.key is not None and field.name not in without
-        if (value := getattr(case, field.name)) != field.default(case) or field.name in always
+        if (value := getattr(case, field.name)) != default_of(case, field.name) or field.name in ("script", *always)
     }
 
 
@@ -246,30 +219,10 @@ def options_of(case: Case, *, always: Collection[str] = (), without: Collection[
         word
         for field in _CALLS_FIRST
         if field.option is not None and field.name not in without
-        if (value := getattr(case, field.name)) != field.default(case) or field.name in always
+        if (value := getattr(case, field.name)) != default_of(case, field.name) or field.name in always
         for text in field.to_words(value)
         for word in (field.option, text)
     ]
-
-
-def keywords_of(case: Case, *, without: Collection[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The case as plain Python values without defaults: the keywords of `case_of`, and those that `replace` adds.
-
-    Args:
-        case: The case.
-        without: Fields to leave out.
-
-    >>> from fuzzmcp.api import case_of
-    >>> keywords_of(replace(case_of("429cap", backend="trio"), schedule=3))
-    ({'backend': 'trio'}, {'schedule': 3})
-    """
-    said = [
-        (field, field.to_python(value))
-        for field, value in _said(case, _CALLS_FIRST)
-        if field.to_python is not None and field.name not in without
-    ]
-    of_case_of = {field.name: value for field, value in said if field.of_case_of}
-    return of_case_of, dict(sorted((field.name, value) for field, value in said if not field.of_case_of))
 
 
 def key(case: Case) -> str:

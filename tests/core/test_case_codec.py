@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
-from fuzzmcp.core.case import Call, Case, CaseError
-from fuzzmcp.core.case_codec import FIELDS, KEYS, OPTIONS, SETTINGS, from_data, key, keywords_of, options_of, to_data
+from fuzzmcp.core.case import Call, Case, CaseError, keywords_of
+from fuzzmcp.core.case_codec import FIELDS, KEYS, OPTIONS, SETTINGS, from_data, key, options_of, to_data
 from fuzzmcp.core.catalogue.tools import crm, load
 from fuzzmcp.core.protocol import TRANSPORTS, VERSIONS
 from fuzzmcp.strategies import cases
@@ -41,7 +41,6 @@ def test_every_field_of_a_case_has_its_row() -> None:
 def test_every_row_has_a_form_in_each_format_or_follows_from_another() -> None:
     for field in FIELDS:
         assert field.name == "changed" or field.key is not None
-        assert field.name in ("script", "changed") or field.to_python is not None
         assert field.name in ("script", "tools", "changed") or field.option is not None
         assert field.name in ("tools", "changed") or field.to_key is not None
 

@@ -10,7 +10,8 @@ from dataclasses import fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fuzzmcp.core.case_codec import definitions_of, keywords_of
+from fuzzmcp.core.case import keywords_of
+from fuzzmcp.core.case_codec import definitions_of
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.search.corpus import SavedCase
 
