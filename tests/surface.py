@@ -50,6 +50,12 @@ note = "a note"
 name = "echo"
 inputSchema = { type = "object" }
 """
+CASE_THAT_WITHHOLDS = """
+check = "spend_cap"
+faults = "429cap"
+calls = [{ tool = "get_order", arguments = { order_id = "A1", password = "[redacted]" } }]
+withheld = ["calls[0].arguments.password"]
+"""
 MARKERS_OF_PYTEST = ("filterwarnings", "parametrize", "skip", "skipif", "tryfirst", "trylast", "usefixtures", "xfail")
 Facts = Iterator[str]
 
@@ -261,6 +267,10 @@ def exit_codes() -> Facts:
         yield f"no such option: {code_of('run', '--nothing')}"
         yield f"a script that cannot be read: {code_of('replay', NAIVE, '429hap')}"
         yield f"a case file that cannot be used: {code_of('replay', NAIVE, written(folder, 'a.toml', 'x = 1'))}"
+        secret = written(folder, "secret.toml", CASE_THAT_WITHHOLDS)
+        yield f"a case file that withholds a value which nobody gives: {code_of('replay', NAIVE, secret)}"
+        whole = code_of("replay", NAIVE, secret, "--call", 'get_order(order_id="A1", password="x")')
+        yield f"a case file that withholds a value, with the call that has it: {whole}"
         yield f"a client that is not there: {code_of('run', 'no_such_module:connect')}"
         yield f"a search that is interrupted: {code_of('run', signalled(Path(folder), 'SIGINT', 1), '--runs', '60')}"
 

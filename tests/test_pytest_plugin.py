@@ -160,6 +160,21 @@ def test_a_bad_file_is_a_collection_error_of_one_line(pytester: pytest.Pytester)
 
 
 @pytest.mark.usefixtures("project")
+def test_a_case_that_withholds_a_secret_is_collected_once_the_configuration_gives_its_call(
+    pytester: pytest.Pytester,
+) -> None:
+    call = '{ tool = "get_order", arguments = { order_id = "A1", password = "[redacted]" } }'
+    write("regressions/spend_cap-3f2a.toml", f'{CAPPED}calls = [{call}]\nwithheld = ["calls[0].arguments.password"]\n')
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    assert "line 4: withheld: the value of calls[0].arguments.password is a secret that is not saved" in text(result)
+    write("pyproject.toml", CONFIG + """calls = ['get_order(order_id="A1", password="hunter2")']\n""")
+    result = run(pytester)
+    result.assert_outcomes(failed=1, passed=1)
+    assert "hunter2" not in text(result)
+
+
+@pytest.mark.usefixtures("project")
 def test_a_broken_configuration_is_one_line_and_a_usage_error(pytester: pytest.Pytester) -> None:
     write("pyproject.toml", CONFIG + "clientt = 3\n")
     result = run(pytester)

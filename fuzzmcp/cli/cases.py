@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from fuzzmcp.cli.options import client_or_configured, configuration, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, say
 
 if TYPE_CHECKING:
-    from fuzzmcp.core.case import Case
+    from fuzzmcp.core.case import Call, Case
     from fuzzmcp.search.corpus import Replayed, SavedCase
     from fuzzmcp.search.job import Job
 
@@ -25,6 +25,13 @@ def client_and_places(words: tuple[str, ...], context: click.Context) -> tuple[s
     client = client_or_configured(words[0] if named else None, context)
     places = words[1:] if named else words
     return client, places or (str(configuration(context).spelled("regressions")),)
+
+
+def given_calls(options: Mapping[str, Any], context: click.Context) -> tuple[Call, ...]:
+    """The calls of the command line, or else of the configuration: they have what saved cases withhold."""
+    from fuzzmcp.core import withheld
+
+    return withheld.given_calls(options["call"] or configuration(context).calls)
 
 
 @click.command()
@@ -120,6 +127,9 @@ def export(words: tuple[str, ...], output: str, **options: Any) -> int:
     from fuzzmcp.search.corpus.export import code_of
 
     job, cases = _job_and_cases(words, options)
+    for saved in cases:
+        if saved.withheld:
+            raise click.UsageError(f"{saved.path}: {saved.withheld[0]} is a secret: a test would tell it")
     file = Path("test_fuzz_regressions.py" if output == "-" else output)
     beside = contract_of(job.target)
     contract = None if job.contract == beside else job.contract
@@ -143,8 +153,9 @@ def _job_and_cases(words: tuple[str, ...], options: dict[str, Any]) -> tuple[Job
     from fuzzmcp.cli.job import job_of
     from fuzzmcp.search.corpus import case_files, read
 
-    client, places = client_and_places(words, click.get_current_context())
-    cases = [read(path) for path in case_files(places)]
+    context = click.get_current_context()
+    client, places = client_and_places(words, context)
+    cases = [read(path, given=given_calls(options, context)) for path in case_files(places)]
     job = job_of(client, "", options)
     return job, [replace(saved, role=job.target.role) for saved in cases]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from fuzzmcp.cli.options import configuration
 from fuzzmcp.cli.usage import BadOption
+from fuzzmcp.core.case_codec import SETTINGS
 from fuzzmcp.core.config import Config
 from fuzzmcp.core.errors import BadValue
-from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.search import job as jobs
 from fuzzmcp.search.job import Job, Options
 
@@ -59,8 +59,7 @@ def _repeated(options: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     That a case has the default protocol goes without saying, but not where the configuration says otherwise.
     """
     words: list[str] = []
-    defaults = {"protocol": DEFAULT_VERSION, "transport": DEFAULT_TRANSPORT, "backend": DEFAULT_BACKEND}
-    for name, default in defaults.items():
+    for name, default in SETTINGS.items():
         if options[name] == default and getattr(config, name) not in (None, default):
             words += [f"--{name}", default]
     if options["tools"] is not None:

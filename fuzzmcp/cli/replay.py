@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fuzzmcp.cli.cases import replays
+from fuzzmcp.cli.cases import given_calls, replays
 from fuzzmcp.cli.completion import complete_file
 from fuzzmcp.cli.options import client_or_configured, shared
 from fuzzmcp.cli.usage import FOUND, NOTHING_FOUND, Output
@@ -99,31 +99,24 @@ def _script(client: str, script: str, trace: bool, options: dict[str, Any]) -> i
     return FOUND if any(isinstance(verdict, Violation) for verdict in verdicts.values()) else NOTHING_FOUND
 
 
-_OF_THE_CASE = {
-    "call": "--call",
-    "protocol": "--protocol",
-    "transport": "--transport",
-    "backend": "--backend",
-    "schedule": "--schedule",
-    "output": "--output",
-}
-
-
 def _cases(client: str, places: tuple[str, ...], trace: bool, options: dict[str, Any], context: click.Context) -> int:
     from click.core import ParameterSource
 
     from fuzzmcp.checks import judge
     from fuzzmcp.cli.job import job_of
+    from fuzzmcp.core.case_codec import OPTIONS
     from fuzzmcp.report.build import subject_of
     from fuzzmcp.report.terminal import style
     from fuzzmcp.report.terminal.cases import show_replayed
     from fuzzmcp.report.terminal.replay import show_replay
     from fuzzmcp.search.corpus import FIXED, case_files, read
 
-    for name, option in _OF_THE_CASE.items():
+    cases = [read(path, given=given_calls(options, context)) for path in case_files(places)]
+    for name, option in OPTIONS.items():
+        if name == "call" and any(saved.withheld for saved in cases):
+            continue  # it gives what the file withholds
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option}: a saved case says that itself: edit the file, or replay its script")
-    cases = [read(path) for path in case_files(places)]
     job = job_of(client, "", options)
     console, fates = style.stdout(), []
     for seen in replays(job, cases):

@@ -42,7 +42,7 @@ def run(client: str, seconds: float | None, runs: int | None, seed: int | None, 
 
         def on_finding(finding: Any) -> None:
             if folder is not None:
-                files[finding.name] = str(keep(folder, finding, job.target.role))
+                files[finding.name] = str(keep(folder, finding, job.target.role, job.case.calls))
 
         with live.show_progress(budget, area, live=area.is_terminal and job.quiet) as on_progress:
             search = Search(job, seed=seed or 0, budget=budget, on_progress=on_progress, on_finding=on_finding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from fuzzmcp.core.catalogue.tools import Catalogue, Tool, crm, evolved
@@ -199,20 +199,14 @@ class Case:
 
     def __repr__(self) -> str:
         """The case as one would write it, without what has its default, and not with the whole catalogue."""
-        words = [repr(str(self.script))]
-        if self.calls != default_calls(self.tools):
-            words.append(f"calls={list(map(str, self.calls))!r}")
-        if self.tools != crm():
-            words.append(f"tools=<{', '.join(tool.name for tool in self.tools)}>")
-        if self.protocol != DEFAULT_VERSION:
-            words.append(f"protocol={self.protocol!r}")
-        if self.transport != DEFAULT_TRANSPORT:
-            words.append(f"transport={self.transport!r}")
-        if self.backend != DEFAULT_BACKEND:
-            words.append(f"backend={self.backend!r}")
-        more = [f"{name}={value!r}" for name in ("outputs", "schedule") if (value := getattr(self, name))]
-        plain = f"case_of({', '.join(words)})"
-        return f"replace({plain}, {', '.join(more)})" if more else plain
+        plain, more = keywords_of(self)
+        texts = {name: repr(value) for name, value in plain.items()}
+        if "tools" in plain:
+            texts["tools"] = f"<{', '.join(tool.name for tool in self.tools)}>"
+        words = [repr(str(self.script)), *(f"{name}={value}" for name, value in texts.items())]
+        written = f"case_of({', '.join(words)})"
+        named = [f"{name}={value!r}" for name, value in more.items()]
+        return f"replace({written}, {', '.join(named)})" if named else written
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """How Hypothesis prints it: as one would write it."""
@@ -246,3 +240,52 @@ def changed_by(script: Script, tools: Catalogue) -> Catalogue | None:
 def default_calls(tools: Catalogue, count: int = 1) -> tuple[Call, ...]:
     """The calls of a workload that names none: the first tools of the catalogue with their sample arguments."""
     return tuple(Call(tool.name, tool.sample_arguments) for tool in tools[:count])
+
+
+_BY_REPLACE = ("outputs", "schedule")
+"""Fields that are no keywords of `case_of`."""
+_PLAIN_DEFAULTS = {
+    each.name: each.default_factory() if each.default_factory is not MISSING else each.default for each in fields(Case)
+}
+
+
+def default_of(case: Case, name: str) -> Any:
+    """What a field of a case has unless somebody says otherwise: of calls, that depends on the catalogue."""
+    match name:
+        case "calls":
+            return default_calls(case.tools)
+        case "tools":
+            return crm()
+        case "changed":
+            return changed_by(case.script, case.tools)
+    return _PLAIN_DEFAULTS[name]
+
+
+def keywords_of(case: Case, *, without: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The case as plain Python values without defaults: the keywords of `case_of`, and those that `replace` adds.
+
+    The script is the first argument of `case_of`, and the changed catalogue follows from it.
+
+    Args:
+        case: The case.
+        without: Fields to leave out.
+
+    >>> keywords_of(Case(backend="trio", schedule=3))
+    ({'backend': 'trio'}, {'schedule': 3})
+    """
+    of_case_of: dict[str, Any] = {}
+    by_replace: dict[str, Any] = {}
+    for name in (each.name for each in fields(Case) if each.name not in ("script", "changed", *without)):
+        value = getattr(case, name)
+        if value != default_of(case, name):
+            (by_replace if name in _BY_REPLACE else of_case_of)[name] = _plain(name, value)
+    return of_case_of, by_replace
+
+
+def _plain(name: str, value: Any) -> Any:
+    match name:
+        case "calls":
+            return [str(call) for call in value]
+        case "tools":
+            return [dict(tool.definition) for tool in value]
+    return value

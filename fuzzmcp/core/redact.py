@@ -1,7 +1,11 @@
-"""Secrets stay out of reports and case files: what stands under a name like `token` or `password` is masked."""
+"""Secrets stay out of what people read: what stands under a name like `token` or `password` is masked in reports.
+
+What is driven again, a case file above all, is never masked: it would be another case. See `core.withheld`.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -11,9 +15,13 @@ from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.drift import TYPES
 
 MASK = "[redacted]"
-_SECRET = frozenset(("apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "key")) | {
-    *("passphrase", "passwd", "password", "pwd", "secret", "token"),
+_SECRET = frozenset(("apikey", "authorization", "bearer", "cookie", "credential", "credentials", "passphrase")) | {
+    *("passwd", "password", "pwd", "secret", "token"),
 }
+_KEYS = frozenset(("access", "account", "api", "app", "application", "auth", "consumer", "encryption", "license")) | {
+    *("master", "private", "session", "shared", "signing", "ssh", "storage", "subscription", "webhook"),
+}
+"""Words in front of `key` that make it one that opens something: a `sort_key` and an `idempotency_key` open nothing."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED = re.compile(
     r"""(?P<name>[A-Za-z][\w.-]*)\\*["']?\s*[:=]\s*"""
@@ -26,32 +34,39 @@ _PLAIN = ("true", "false", "null", "None", "True", "False", *TYPES)
 
 
 def is_secret(name: str) -> bool:
-    """Whether what stands under this name is masked: one of its words is `token`, `key`, `password` or the like.
+    """Whether what stands under this name is masked: one of its words is `token`, `password` or the like, it ends in
+    `auth`, or it is a key that opens something, as an `api_key` does.
 
-    >>> is_secret("apiKey"), is_secret("X-Auth-Token"), is_secret("max_tokens"), is_secret("monkey")
-    (True, True, False, False)
+    >>> is_secret("apiKey"), is_secret("X-Auth-Token"), is_secret("basic_auth"), is_secret("private_key_pem")
+    (True, True, True, True)
+    >>> is_secret("max_tokens"), is_secret("monkey"), is_secret("sort_key"), is_secret("auth_method")
+    (False, False, False, False)
     """
-    return any(word.lower() in _SECRET for word in _WORD.findall(name))
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not _SECRET.isdisjoint(words) or words[-1:] == ["auth"]:
+        return True
+    return any(word == "key" and before in _KEYS for before, word in itertools.pairwise(words))
 
 
 def redacted(value: Any) -> Any:
     """A JSON value with every leaf under a secret name masked, in texts too; types stay, so that it still fits.
 
-    >>> redacted({"user": "ann", "token": "s3cr3t", "pin": {"key": 1234}})
-    {'user': 'ann', 'token': '[redacted]', 'pin': {'key': 0}}
+    >>> redacted({"user": "ann", "token": "s3cr3t", "pin": {"password": 1234}})
+    {'user': 'ann', 'token': '[redacted]', 'pin': {'password': 0}}
     """
     if isinstance(value, dict):
-        return {name: _masked(v) if is_secret(str(name)) else redacted(v) for name, v in value.items()}
+        return {name: masked(v) if is_secret(str(name)) else redacted(v) for name, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [redacted(v) for v in value]
     return redacted_text(value) if isinstance(value, str) else value
 
 
-def _masked(value: Any) -> Any:
+def masked(value: Any) -> Any:
+    """A JSON value with every leaf masked; types stay."""
     if isinstance(value, dict):
-        return {name: _masked(v) for name, v in value.items()}
+        return {name: masked(v) for name, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_masked(v) for v in value]
+        return [masked(v) for v in value]
     if isinstance(value, str):
         return MASK
     return value if value is None or isinstance(value, bool) else 0
@@ -116,7 +131,7 @@ def _mask_for(found: re.Match[str]) -> str:
 
 
 def redacted_case(case: Case) -> Case:
-    """The case with masked arguments and outputs: it can still be driven.
+    """The case with masked arguments and outputs, to be shown: it is another case than the one that was driven.
 
     >>> from fuzzmcp.core.case import Call
     >>> str(redacted_case(Case(calls=(Call("get_order", {"order_id": "A1", "token": "s3cr3t"}),))).calls[0])

@@ -67,6 +67,7 @@ class CaseFile(pytest.File):
         self._config_of_client, self._problem = config_of_client, problem
 
     def collect(self) -> list[CaseItem]:
+        from fuzzmcp.core.withheld import given_calls
         from fuzzmcp.search.corpus import CaseFileError, read
 
         config = self._config_of_client
@@ -80,7 +81,7 @@ class CaseFile(pytest.File):
                 f'write client = "my_client.py:connect" {table}in {place}'
             )
         try:
-            saved = read(self.path, root=config.folder)
+            saved = read(self.path, config.folder, given_calls(config.calls))
         except CaseFileError as error:
             raise self.CollectError(str(error).replace(str(self.path), shown(self.path), 1)) from None
         return [CaseItem.from_parent(self, name=_name_of(saved), saved=saved, config_of_client=config)]

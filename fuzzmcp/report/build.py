@@ -7,11 +7,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from fuzzmcp.checks import CHECKS, Violation
-from fuzzmcp.core.case import Case, default_calls, output_text
-from fuzzmcp.core.catalogue.tools import crm
+from fuzzmcp.core.case import Case
+from fuzzmcp.core.case_codec import SETTINGS, options_of, to_data
 from fuzzmcp.core.config import shown
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.core.redact import redacted_case, redacted_text
 from fuzzmcp.core.trace import Run
 from fuzzmcp.harness import sdk
@@ -128,12 +127,7 @@ def saved(subject: Subject, finding: Finding, file: str | None = None, *, known:
 def _beside_a_file(options: Sequence[str]) -> Iterator[str]:
     """The options of a replay of a case file; the file itself tells the protocol, the transport and the backend."""
     pairs = zip(options[::2], options[1::2], strict=True)
-    return (
-        word
-        for name, value in pairs
-        if name not in ("--protocol", "--transport", "--backend")
-        for word in (name, value)
-    )
+    return (word for name, value in pairs if name.removeprefix("--") not in SETTINGS for word in (name, value))
 
 
 def violated(subject: Subject, run: Run, violations: Mapping[str, Violation]) -> tuple[SavedFinding, ...]:
@@ -167,24 +161,7 @@ def case_json(case: Case, role: str = "client") -> dict[str, Any]:
     >>> case_json(case_of("hang"))["calls"]
     [{'tool': 'get_order', 'arguments': {'order_id': 'A1'}}]
     """
-    data: dict[str, Any] = {
-        "faults": str(case.script),
-        "protocol": case.protocol,
-        "transport": case.transport,
-        "backend": case.backend,
-    }
-    if role == "client":
-        data["calls"] = [
-            {"tool": call.tool, "arguments": dict(call.arguments)} | ({} if call.at is None else {"at": call.at})
-            for call in case.calls
-        ]
-    if case.schedule:
-        data["schedule"] = case.schedule
-    if case.outputs:
-        data["outputs"] = dict(sorted(case.outputs.items()))
-    if case.tools != crm():
-        data["tools"] = [dict(tool.definition) for tool in case.tools]
-    return data
+    return to_data(case, always=("calls", *SETTINGS), without=() if role == "client" else ("calls",))
 
 
 def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
@@ -193,19 +170,12 @@ def replay_of(subject: Subject, case: Case) -> tuple[str, ...]:
     Everything of the case is in it but for its catalogue, which the subject's options name, and what follows from the
     script, as the changed catalogue does.
     """
-    words = ["fuzzmcp", "replay", subject.client, str(case.script)]
-    if subject.role == "client" and (subject.calls_configured or case.calls != default_calls(case.tools)):
-        words += [word for call in case.calls for word in ("--call", str(call))]
-    if case.protocol != DEFAULT_VERSION:
-        words += ["--protocol", case.protocol]
-    if case.transport != DEFAULT_TRANSPORT:
-        words += ["--transport", case.transport]
-    if case.backend != DEFAULT_BACKEND:
-        words += ["--backend", case.backend]
-    if case.schedule:
-        words += ["--schedule", str(case.schedule)]
-    words += [word for tool, value in sorted(case.outputs.items()) for word in ("--output", output_text(tool, value))]
-    return (*words, *subject.options)
+    said = options_of(
+        case,
+        always=("calls",) if subject.calls_configured else (),
+        without=() if subject.role == "client" else ("calls",),
+    )
+    return ("fuzzmcp", "replay", subject.client, str(case.script), *said, *subject.options)
 
 
 def contract_json(contract: Contract) -> dict[str, Any]:

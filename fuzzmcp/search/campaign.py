@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis.database import ExampleDatabase
 
-from fuzzmcp.core.case import Case
+from fuzzmcp.core.case import Call, Case
 from fuzzmcp.core.errors import CANNOT_RUN, FuzzmcpError
 from fuzzmcp.core.protocol import DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.harness.target import target_of
@@ -119,7 +119,7 @@ def run_campaign(
     files: dict[str, Path] = {}
 
     def found(finding: Finding) -> None:
-        path = None if plan.folder is None else keep(plan.folder, finding, job.target.role)
+        path = None if plan.folder is None else keep(plan.folder, finding, job.target.role, job.case.calls)
         if path is not None:
             files[finding.name] = path
         on_finding(finding, path)
@@ -143,14 +143,20 @@ def saved_case(finding: Finding, role: str = "client") -> SavedCase:
     return SavedCase(finding.check, finding.case, finding.violation.message, role=role)
 
 
-def keep(folder: Path, finding: Finding, role: str = "client") -> Path:
+def keep(folder: Path, finding: Finding, role: str = "client", given: Sequence[Call] | None = None) -> Path:
     """Save a finding, unless there is a file of it, and return the file.
+
+    Args:
+        folder: The folder of saved cases.
+        finding: What to save.
+        role: That of the client.
+        given: The calls that the user gave: their secrets are withheld. None for those of the finding.
 
     Raises:
         OSError: It cannot be written.
     """
     saved = saved_case(finding, role)
-    return save(folder, name_in(folder, finding.name, saved), saved)[0]
+    return save(folder, name_in(folder, finding.name, saved), saved, given)[0]
 
 
 def name_in(folder: Path, name: str, saved: SavedCase) -> str:
@@ -174,7 +180,7 @@ def name_in(folder: Path, name: str, saved: SavedCase) -> str:
 def _is_of(path: Path, saved: SavedCase) -> bool:
     """Whether a case file is of this finding; of what cannot be read nobody can say that it is not."""
     try:
-        found = read(path)
+        found = read(path, given=saved.case.calls)
     except CaseFileError:
         return True
     return found.check == saved.check and kinds_of(found.case) == kinds_of(saved.case)
@@ -183,7 +189,7 @@ def _is_of(path: Path, saved: SavedCase) -> bool:
 def _corpus(plan: Plan) -> tuple[SavedCase, ...]:
     """The saved cases of folder and baseline, each name once."""
     paths = {path.stem: path for path in (*_places(plan.baseline), *_places(plan.folder))}
-    return tuple(read(path) for _, path in sorted(paths.items()))
+    return tuple(read(path, given=plan.job.case.calls) for _, path in sorted(paths.items()))
 
 
 def names_in(place: Path | None) -> frozenset[str]:
@@ -217,7 +223,7 @@ def look_for_canary(base: Case, seed: int, *, quiet: bool = True) -> None:
     if not found:
         raise CanaryMissed(f"the canary lives: a planted bug was not found in {search.result.runs:,} runs")
     with tempfile.TemporaryDirectory() as folder:
-        again = read(keep(Path(folder), found[0]), root=Path(folder))
+        again = read(keep(Path(folder), found[0], given=base.calls), Path(folder), base.calls)
         seen = replayed(again, job)
     if seen.status != FAILS:
         raise CanaryMissed(f"the canary's case was saved as '{again.case.script}'; replayed: {seen.status}")

@@ -15,6 +15,7 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisWarning
 
 from fuzzmcp.checks import CHECKS, Violation
+from fuzzmcp.core import case_codec
 from fuzzmcp.core.case import Case
 from fuzzmcp.core.script import Action, Script, Step
 from fuzzmcp.core.trace import Run
@@ -22,7 +23,7 @@ from fuzzmcp.harness.guards import frozen_gc, sigint_watch
 from fuzzmcp.search.findings import Finding, bare, fingerprint_of, kinds_of, numbered, sentence_of, shape_of
 from fuzzmcp.search.hypothesis_constants import none_of_this_process
 from fuzzmcp.search.job import Job
-from fuzzmcp.search.minimize import StopSearch, complexity, minimize, spelled, with_script
+from fuzzmcp.search.minimize import StopSearch, complexity, minimize, with_script
 from fuzzmcp.search.pending import Pending
 from fuzzmcp.search.readiness import moments, prove
 from fuzzmcp.search.result import Budget, Exposure, Progress, Result
@@ -337,7 +338,7 @@ class Search:
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def _violations(self, case: Case) -> dict[str, Violation]:
-        key = hashlib.blake2b(spelled(case).encode(errors="surrogatepass"), digest_size=16).digest()
+        key = hashlib.blake2b(case_codec.key(case).encode(errors="surrogatepass"), digest_size=16).digest()
         if key not in self._known:
             found = self._judge(self._drive(case), count=True)
             # A night has a million cases: what they have shown is forgotten, what they violate is not.

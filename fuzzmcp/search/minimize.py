@@ -298,10 +298,3 @@ def _simpler_drifts(a: Action, case: Case) -> Iterator[Action]:
         rest = (edits or ())[:i] + (edits or ())[i + 1 :]
         if rest:
             yield replace(a, value=rest)
-
-
-def spelled(case: Case) -> str:
-    """Script and calls of a case on one line, as a key: equal text means an equal run."""
-    outputs = ",".join(f"{name}={value}" for name, value in sorted(case.outputs.items()))
-    calls = ";".join(map(str, case.calls))
-    return f"{case.script} | {calls} | {outputs} | {case.protocol} {case.transport} {case.backend} {case.schedule}"

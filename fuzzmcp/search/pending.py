@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from hypothesis.database import ExampleDatabase
 
 from fuzzmcp.core.case import Call, Case
-from fuzzmcp.core.redact import redacted_case
-from fuzzmcp.core.script import Script
-from fuzzmcp.search.minimize import with_script
+from fuzzmcp.core.case_codec import SETTINGS, call_data, from_data, to_data
+from fuzzmcp.core.withheld import withhold
 
 _KEY = b"fuzzmcp.pending.1"
 
@@ -31,8 +29,8 @@ class Pending:
         self._added: list[bytes] = []
 
     def add(self, case: Case) -> None:
-        """Keep a case until `settled`."""
-        if self._database is not None:
+        """Keep a case until `settled`, unless it has a secret that the user gave: then it is not kept at all."""
+        if self._database is not None and not withhold(case, self.base.calls)[1]:
             self._added.append(_dumped(case))
             self._database.save(_KEY, self._added[-1])
 
@@ -54,18 +52,11 @@ class Pending:
 
 
 def _dumped(case: Case) -> bytes:
-    case = redacted_case(case)
-    facts = {
-        "faults": str(case.script),
-        "calls": list(map(str, case.calls)),
-        "outputs": dict(case.outputs),
-        "schedule": case.schedule,
-    }
-    return json.dumps(facts, sort_keys=True).encode()
+    facts = to_data(case, always=("outputs", "schedule"), without=("calls", "tools", *SETTINGS))
+    return json.dumps(facts | {"calls": list(map(str, case.calls))}, sort_keys=True).encode()
 
 
 def _loaded(data: bytes, base: Case) -> Case:
     facts = json.loads(data)
-    calls = tuple(map(Call.parse, facts["calls"]))
-    case = replace(base, calls=calls, outputs=dict(facts["outputs"]), schedule=int(facts["schedule"]))
-    return with_script(case, Script.parse(facts["faults"]))
+    calls = [call_data(Call.parse(text)) for text in facts["calls"]]
+    return from_data(facts | {"calls": calls}, base)

@@ -66,6 +66,34 @@ def test_what_a_saved_case_says_itself_is_no_option() -> None:
     assert (seen.exit_code, "--call: a saved case says that itself" in seen.output) == (2, True)
 
 
+def test_a_case_that_withholds_a_secret_runs_once_its_call_is_given(folder: Path) -> None:
+    call = Call("get_order", {"order_id": "A1", "password": "hunter2"})
+    path, _ = save("secrets", "spend_cap-1", SavedCase("spend_cap", case_of("429cap", calls=[call])))
+    assert "hunter2" not in path.read_text()
+    for command in ("replay", "minimize", "prune", "export"):
+        seen = invoke(command, NAIVE, str(path))
+        assert seen.exit_code == 2
+        assert (
+            "calls[0].arguments.password is a secret that is not saved: give it with the call, by --call" in seen.output
+        )
+    seen = invoke("replay", NAIVE, str(path), "--call", str(call))
+    assert (seen.exit_code, "still fails" in seen.output, "hunter2" in seen.output) == (1, True, False)
+    (folder / "fuzzmcp.toml").write_text(f"client = '{NAIVE}'\ncalls = ['{call}']\n")
+    assert invoke("replay", str(path)).exit_code == 1
+    exported = invoke("export", str(path))
+    assert (exported.exit_code, "hunter2" in exported.output) == (2, False)
+    assert "calls[0].arguments.password is a secret: a test would tell it" in exported.output
+
+
+def test_a_call_of_the_configuration_that_cannot_be_read_is_told_with_its_place(folder: Path) -> None:
+    (folder / "fuzzmcp.toml").write_text(f"client = '{NAIVE}'\ncalls = ['get_order(']\n")
+    seen = invoke("replay", "regressions")
+    assert (seen.exit_code, seen.output.startswith("fuzzmcp: fuzzmcp.toml, line 2: calls: call 'get_order('")) == (
+        2,
+        True,
+    )
+
+
 @pytest.mark.parametrize("words", [["nothing.toml"], [NAIVE, "nothing.toml"]])
 def test_a_file_that_is_not_there_is_no_script(words: list[str]) -> None:
     Path("fuzzmcp.toml").write_text(f'client = "{NAIVE}"\n')

@@ -12,6 +12,7 @@ from mcp import ClientSession
 
 import fuzzmcp
 from fuzzmcp.api import case_of
+from fuzzmcp.core.case import Call
 from fuzzmcp.core.contract import Contract
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.report.build import report_of
@@ -84,8 +85,35 @@ def test_no_case_file_tells_it_and_each_can_still_be_replayed(found: tuple[Any, 
     assert files
     for file in files:
         assert SECRET not in file.read_text()
-        saved = read(file)
+        saved = read(file, given=[Call.parse(CALL)])
         assert replayed(saved, Job(target_of(connect), saved.case)).status == "still fails"
+
+
+@asynccontextmanager
+async def picky(server: Any) -> Any:
+    """Breaks its promise only for those who are logged in: no sample value shows it."""
+    async with connect(server) as call:
+
+        async def guarded(tool: str, arguments: dict[str, Any]) -> Any:
+            return await call(tool, arguments) if arguments.get("api_key") == SECRET else {"token": "none"}
+
+        yield guarded
+
+
+def test_a_finding_that_needs_the_secret_is_saved_without_it_and_found_again_with_it(tmp_path: Path) -> None:
+    from fuzzmcp.search.corpus import CaseFileError, case_files, read
+
+    base = case_of(calls=[CALL], tools=TOOLS)
+    job = Job(target_of(picky), base, checks=("no_pointless_retry",))
+    plan = campaign.Plan(job, seed=1, budget=Budget(60), folder=tmp_path, max_findings=1, canary=False)
+    assert len(campaign.run_campaign(plan).files) == 1
+    (file,) = case_files([tmp_path])
+    assert SECRET not in file.read_text()
+    assert 'withheld = ["calls[0].arguments.api_key"]' in file.read_text()
+    with pytest.raises(CaseFileError, match="--call 'login"):
+        read(file)
+    (again,) = campaign.run_campaign(plan).replays
+    assert (again.status, again.saved.case.calls) == ("still fails", base.calls)
 
 
 def test_the_console_tells_it_neither(tmp_path: Path) -> None:

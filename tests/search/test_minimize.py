@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzmcp.api import case_of
+from fuzzmcp.core.case_codec import key
 from fuzzmcp.core.catalogue.tools import crm
 from fuzzmcp.core.script import Script
-from fuzzmcp.search.minimize import StopSearch, _simpler, complexity, minimize, spelled, with_script
+from fuzzmcp.search.minimize import StopSearch, _simpler, complexity, minimize, with_script
 from fuzzmcp.strategies import cases
 
 ORDER = 'get_order(order_id="A1")'
@@ -147,14 +148,14 @@ def test_the_second_catalogue_comes_and_goes_with_list_changed():
 
 def test_two_cases_are_spelled_alike_only_when_they_run_alike():
     case = case_of("hang", calls=[ORDER])
-    assert spelled(case) == spelled(case_of("hang", calls=[ORDER]))
+    assert key(case) == key(case_of("hang", calls=[ORDER]))
     others = [
         replace(case, schedule=1, backend="trio"),
         case_of("hang", calls=[OTHER]),
         case_of("hang", protocol="2025-06-18"),
         replace(case, outputs={"get_order": {"order_id": "A1"}}),
     ]
-    assert len({spelled(case), *map(spelled, others)}) == 5
+    assert len({key(case), *map(key, others)}) == 5
 
 
 def test_an_extra_is_never_replaced_by_an_answer() -> None:

@@ -52,11 +52,18 @@ def test_what_cannot_be_read_is_let_go_of() -> None:
     assert list(database.fetch(_KEY)) == []
 
 
-def test_secrets_do_not_get_into_the_database() -> None:
+def test_a_case_with_a_secret_of_the_users_does_not_get_into_the_database() -> None:
     database = InMemoryExampleDatabase()
-    Pending(database, case_of()).add(case_of("429", calls=[Call("get_order", {"api_key": "hunter2"})]))
-    (data,) = database.fetch(_KEY)
-    assert b"hunter2" not in data
+    case = case_of("429", calls=[Call("get_order", {"api_key": "hunter2"})])
+    Pending(database, case).add(case)
+    assert list(database.fetch(_KEY)) == []
+
+
+def test_values_that_the_search_has_drawn_are_kept_whatever_their_names() -> None:
+    database = InMemoryExampleDatabase()
+    case = case_of("429", calls=[Call("get_order", {"api_key": "drawn", "sort_key": "asc"})])
+    Pending(database, case_of()).add(case)
+    assert Pending(database, case_of()).left() == [case]
 
 
 class Killed(BaseException):

@@ -3,10 +3,10 @@ from itertools import islice
 import pytest
 
 from fuzzmcp.api import case_of
+from fuzzmcp.core.case_codec import key
 from fuzzmcp.core.drift import candidates
 from fuzzmcp.core.faults import FAULTS, why_inapplicable
 from fuzzmcp.core.protocol import VERSIONS
-from fuzzmcp.search.minimize import spelled
 from fuzzmcp.search.sweep import sweep, workloads
 
 MOMENTS = (25.0,)
@@ -62,7 +62,7 @@ def test_delays_stand_just_before_at_and_after_the_moment_the_client_gives_up():
 
 def test_the_sweep_is_the_same_every_time():
     base = case_of()
-    first, second = (list(map(spelled, islice(sweep(base, MOMENTS), 1500))) for _ in range(2))
+    first, second = (list(map(key, islice(sweep(base, MOMENTS), 1500))) for _ in range(2))
     assert first == second
 
 

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from fuzzmcp.core.case import default_calls
-from fuzzmcp.core.catalogue.tools import crm
+from fuzzmcp.core.case import keywords_of
+from fuzzmcp.core.case_codec import definitions_of
 from fuzzmcp.core.contract import Contract
-from fuzzmcp.core.protocol import DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION
 from fuzzmcp.search.corpus import SavedCase
 
 _WIDTH = 88
@@ -97,19 +97,11 @@ class _Module:
 
     def test(self, saved: SavedCase, name: str) -> str:
         case = saved.case
-        options: dict[str, str] = {}
-        if self.role == "client" and case.calls != default_calls(case.tools):
-            options["calls"] = _listed(map(str, case.calls))
-        if case.tools != crm():
+        plain, more = keywords_of(case, without=() if self.role == "client" else ("calls",))
+        options = {name: _written(value) for name, value in plain.items()}
+        if "tools" in options:
             options["tools"] = self.tools(saved)
-        if case.protocol != DEFAULT_VERSION:
-            options["protocol"] = _quoted(case.protocol)
-        if case.transport != DEFAULT_TRANSPORT:
-            options["transport"] = _quoted(case.transport)
-        if case.backend != DEFAULT_BACKEND:
-            options["backend"] = _quoted(case.backend)
         script, lines = _quoted(str(case.script)), []
-        more = {name: value for name, value in (("outputs", dict(case.outputs)), ("schedule", case.schedule)) if value}
         if more:
             self.needs.add("replace")
             lines.append(_call("case = fuzzmcp.case_of", [script, *_named(options)], 1))
@@ -124,7 +116,7 @@ class _Module:
 
     def tools(self, saved: SavedCase) -> str:
         if saved.tools_file is None or saved.path is None:
-            return repr([dict(tool.definition) for tool in saved.case.tools])
+            return repr(definitions_of(saved.case.tools))
         self.needs.add("here")
         return f"HERE / {_quoted(_relative(saved.path.parent / saved.tools_file, self.file))}"
 
@@ -149,6 +141,13 @@ def _named(options: Mapping[str, str]) -> list[str]:
 
 def _listed(texts: Iterable[str]) -> str:
     return "[" + ", ".join(map(_quoted, texts)) + "]"
+
+
+def _written(value: Any) -> str:
+    """A text or a list of texts in double quotes, anything else as Python shows it."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return _listed(value)
+    return _quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _quoted(text: str) -> str:

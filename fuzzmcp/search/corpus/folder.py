@@ -7,14 +7,17 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fuzzmcp.core.case import Call
+from fuzzmcp.core.case_codec import definitions_of
 from fuzzmcp.core.catalogue.tools import Catalogue, crm
-from fuzzmcp.core.redact import redacted_case, redacted_text
+from fuzzmcp.core.redact import redacted_text
+from fuzzmcp.core.withheld import withhold
 from fuzzmcp.search.corpus.reading import CaseFileError, SavedCase
-from fuzzmcp.search.corpus.writing import definitions_of, text_of, updated
+from fuzzmcp.search.corpus.writing import text_of, updated
 
 _UNFINISHED = re.compile(r"\.fuzzmcp-(\d+)\.tmp")
 _CATALOGUE = re.compile(r"tools-[0-9a-f]{8}\.json")
@@ -37,8 +40,10 @@ def case_files(places: Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def save(folder: str | Path, name: str, saved: SavedCase) -> tuple[Path, bool]:
-    """Save a case as `NAME.toml`, and its catalogue beside it unless it is the bundled one. Secrets are masked.
+def save(folder: str | Path, name: str, saved: SavedCase, given: Sequence[Call] | None = None) -> tuple[Path, bool]:
+    """Save a case as `NAME.toml`, and its catalogue beside it unless it is the bundled one.
+
+    Secrets that the user gave are withheld: the file says where.
 
     A file of that name stays as it is: a person may have edited it. The file is there as a whole or not at all,
     whenever the process is killed.
@@ -47,6 +52,7 @@ def save(folder: str | Path, name: str, saved: SavedCase) -> tuple[Path, bool]:
         folder: Where to; made if it is missing.
         name: Check and fingerprint.
         saved: What to save.
+        given: The calls that the user gave; None for those of the case.
 
     Returns:
         The file, and whether it is new.
@@ -62,21 +68,22 @@ def save(folder: str | Path, name: str, saved: SavedCase) -> tuple[Path, bool]:
         return path, False
     if saved.case.tools != crm():
         saved = replace(saved, tools_file=_save_catalogue(folder, saved.case.tools))
-    return path, _write_new(path, text_of(masked(saved)))
+    return path, _write_new(path, text_of(kept(saved, given)))
 
 
-def masked(saved: SavedCase) -> SavedCase:
-    """The case without its secrets."""
-    return replace(saved, case=redacted_case(saved.case), note=redacted_text(saved.note))
+def kept(saved: SavedCase, given: Sequence[Call] | None = None) -> SavedCase:
+    """The case as a file keeps it: without the secrets that the user gave. A file that has all values stays whole."""
+    case, places = withhold(saved.case, () if saved.role == "agent" else given)  # no calls of an agent are saved
+    return replace(saved, case=case, withheld=places, note=redacted_text(saved.note))
 
 
 def rewrite(path: Path, saved: SavedCase) -> None:
-    """Put another case into a file; its comments survive.
+    """Put another case into a file; its comments survive. What the file withholds stays withheld.
 
     Raises:
         OSError: It cannot be written.
     """
-    text = updated(path.read_text("utf-8"), masked(saved))
+    text = updated(path.read_text("utf-8"), kept(saved, None if saved.withheld else ()))
     unfinished = _unfinished(path.parent)
     _write_whole(unfinished, text)
     os.replace(unfinished, path)

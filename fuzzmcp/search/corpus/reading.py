@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from fuzzmcp.checks import CHECKS
-from fuzzmcp.core.case import Call, Case, CaseError, changed_by
+from fuzzmcp.core.case import Call, Case
+from fuzzmcp.core.case_codec import KEYS, TEXT_MAX, from_data
 from fuzzmcp.core.catalogue import tools as catalogue
-from fuzzmcp.core.errors import FuzzmcpError, ScriptError
-from fuzzmcp.core.protocol import BACKENDS, DEFAULT_BACKEND, DEFAULT_TRANSPORT, DEFAULT_VERSION, TRANSPORTS, VERSIONS
-from fuzzmcp.core.script import Script
+from fuzzmcp.core.errors import FuzzmcpError
+from fuzzmcp.core.redact import MASK
 from fuzzmcp.core.toml import TomlError, line_of, parsed
 from fuzzmcp.core.validation import Node, Source, dotted
+from fuzzmcp.core.withheld import places_of, restored
 
 VERSION = 1
 """Version of the format: it changes when a key changes its meaning or goes away; keys may be added."""
-INTEGERS = 2**63
-"""TOML promises integers below this, and no larger ones."""
 _LARGEST = 1_000_000
 """Bytes that a case file or its catalogue may have."""
-_CALLS_MAX = 100
-_TEXT_MAX = 10_000
-_SCHEDULE = "a whole number from 0 to 2**63"
-_KEYS = (
-    *("version", "check", "faults", "protocol", "transport", "backend", "schedule"),
-    *("calls", "outputs", "tools", "tool", "note"),
-)
+_KEYS = ("version", "check", *KEYS, "withheld", "tools", "tool", "note")
 
 
 class CaseFileError(FuzzmcpError, ValueError):
@@ -45,6 +37,8 @@ class SavedCase:
         note: What was seen, in one sentence.
         path: The file it was read from; None for one that is not saved yet.
         tools_file: Name of the catalogue's file beside it; None when it is the bundled one, or stands inside.
+        withheld: Places of values that the file does not have, as `calls[0].arguments.password`: secrets of the user's.
+            A case that was read has them, from the calls that were given beside it.
         role: `agent` makes its own calls: none are saved.
     """
 
@@ -53,6 +47,7 @@ class SavedCase:
     note: str = ""
     path: Path | None = None
     tools_file: str | None = None
+    withheld: tuple[str, ...] = ()
     role: str = field(default="client", compare=False)
 
     @property
@@ -61,22 +56,30 @@ class SavedCase:
         return self.path.stem if self.path is not None else self.check
 
 
-def read(path: str | Path, root: Path | None = None) -> SavedCase:
+def read(path: str | Path, root: Path | None = None, given: Sequence[Call] = ()) -> SavedCase:
     """Read a case file.
 
     Args:
         path: The file.
         root: The folder that a catalogue named in it must not leave; the working directory when None. The file's own
             folder is allowed too.
+        given: Calls that have the values that the file withholds.
 
     Raises:
-        CaseFileError: It cannot be read, or says something that no case can be.
+        CaseFileError: It cannot be read, or says something that no case can be, or lacks a value that no call gives.
     """
     path = Path(path)
-    return replace(parse(_content(path, "case file"), str(path), folder=path.parent, root=root), path=path)
+    return replace(parse(_content(path, "case file"), str(path), folder=path.parent, root=root, given=given), path=path)
 
 
-def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, root: Path | None = None) -> SavedCase:
+def parse(
+    text: str | bytes,
+    name: str = "case",
+    *,
+    folder: Path | None = None,
+    root: Path | None = None,
+    given: Sequence[Call] = (),
+) -> SavedCase:
     """Read the text of a case file.
 
     Args:
@@ -84,6 +87,7 @@ def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, 
         name: What to call it in messages.
         folder: Where a catalogue that it names lies; None allows none.
         root: As for `read`.
+        given: As for `read`.
 
     Raises:
         CaseFileError: It is no case.
@@ -99,9 +103,26 @@ def parse(text: str | bytes, name: str = "case", *, folder: Path | None = None, 
     top = Node(data, source).known(_KEYS)
     top.optional("version", lambda node: node.version(VERSION), VERSION)
     tools, tools_file = _tools(top, folder, root or Path.cwd())
-    case = _case(top, tools)
-    note = top.optional("note", lambda node: node.text(_TEXT_MAX), "")
-    return SavedCase(top["check"].one_of("check", tuple(CHECKS)), case, note, tools_file=tools_file)
+    case = from_data(top, Case(tools=tools))
+    withheld = top.optional("withheld", Node.texts, ())
+    if withheld:
+        case = _whole(top, case, withheld, given)
+    note = top.optional("note", lambda node: node.text(TEXT_MAX), "")
+    return SavedCase(top["check"].one_of("check", tuple(CHECKS)), case, note, None, tools_file, withheld)
+
+
+def _whole(top: Node, case: Case, withheld: Sequence[str], given: Sequence[Call]) -> Case:
+    """The case with the values that its file withholds; without them it would be another case."""
+    whole, missing = restored(case, withheld, given)
+    if missing is None:
+        return whole
+    for number, call in enumerate(case.calls):
+        if missing in places_of(call, number):
+            asked = str(call).replace(MASK, "…")
+            missed = f"the value of {missing} is a secret that is not saved"
+            top["withheld"].refuse(f"{missed}: give it with the call, by --call '{asked}'")
+    top["withheld"].refuse(f"'{missing}' is no value of its calls")
+    return None
 
 
 def _error(name: str, line: int | None, message: str) -> CaseFileError:
@@ -119,48 +140,6 @@ def _content(path: Path, what: str) -> bytes:
     return data
 
 
-# -- from data to a case -----------------------------------------------------------------------------------------------
-
-
-def _case(top: Node, tools: catalogue.Catalogue) -> Case:
-    """The case in a table; its tools come from elsewhere."""
-    script = top["faults"].parsed(Script.parse, ScriptError, most=_TEXT_MAX)
-    calls = top.optional("calls", lambda node: node.items(most=_CALLS_MAX), ())
-    try:
-        return Case(
-            calls=tuple(map(_call, calls)),
-            script=script,
-            tools=tools,
-            changed=changed_by(script, tools),
-            outputs={name: _object(node) for name, node in top.optional("outputs", Node.members, ())},
-            protocol=top.optional("protocol", lambda node: node.one_of("protocol version", VERSIONS), DEFAULT_VERSION),
-            transport=top.optional("transport", lambda node: node.one_of("transport", TRANSPORTS), DEFAULT_TRANSPORT),
-            backend=top.optional("backend", lambda node: node.one_of("backend", BACKENDS), DEFAULT_BACKEND),
-            schedule=top.optional("schedule", lambda node: node.whole(0, INTEGERS - 1, _SCHEDULE), 0),
-        )
-    except CaseError as error:
-        top["calls"].refuse(str(error))
-
-
-def _call(node: Node) -> Call:
-    node.table("{ tool = …, arguments = … }")
-    node.known(("tool", "arguments", "at"))
-    tool = node["tool"].text(_TEXT_MAX)
-    at = node.optional("at", lambda at: at.number("virtual seconds from 0 to 1e9", 0, 1e9), None)
-    return Call(tool, node.optional("arguments", _object, {}), at if at is None else float(at))
-
-
-def _object(node: Node) -> dict[str, Any]:
-    """A JSON object: a table, or JSON text where it holds a null, which TOML cannot say."""
-    if isinstance(node.value, str):
-        try:
-            node = replace(node, value=json.loads(node.value))
-        except (ValueError, RecursionError) as error:
-            node.refuse(f"not JSON: {error}")
-    node.table("a table or JSON text of an object")
-    return node.json()  # type: ignore[no-any-return]
-
-
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +150,7 @@ def _tools(top: Node, folder: Path | None, root: Path) -> tuple[catalogue.Catalo
         file.refuse("a case has either a file of tools or [[tool]] tables, not both")
     try:
         if "tools" in top:
-            name = file.text(_TEXT_MAX)
+            name = file.text(TEXT_MAX)
             return catalogue.load_text(_beside(file, name, folder, root), name), name
         return (catalogue.load(inside.json()) if "tool" in top else catalogue.crm()), None
     except catalogue.ToolsError as error:

@@ -7,10 +7,8 @@ from typing import Any
 
 import tomlkit
 
-from fuzzmcp.core.case import Call
-from fuzzmcp.core.catalogue.tools import Catalogue, crm
-from fuzzmcp.core.protocol import DEFAULT_BACKEND
-from fuzzmcp.search.corpus.reading import INTEGERS, VERSION, SavedCase
+from fuzzmcp.core.case_codec import INTEGERS, to_data
+from fuzzmcp.search.corpus.reading import VERSION, SavedCase
 
 
 def text_of(saved: SavedCase) -> str:
@@ -50,31 +48,26 @@ def updated(text: str, saved: SavedCase) -> str:
 
 def _document(saved: SavedCase) -> tomlkit.TOMLDocument:
     case, document = saved.case, tomlkit.document()
-    document.add("version", tomlkit.item(VERSION))
-    document.add("check", tomlkit.item(saved.check))
-    document.add("faults", tomlkit.item(str(case.script)))
-    document.add("protocol", tomlkit.item(case.protocol))
-    document.add("transport", tomlkit.item(case.transport))
-    if case.backend != DEFAULT_BACKEND:
-        document.add("backend", tomlkit.item(case.backend))
-    if case.schedule:
-        document.add("schedule", tomlkit.item(case.schedule))
-    if saved.role != "agent":
-        document.add("calls", _array([_call(call) for call in case.calls]))
+    facts = to_data(
+        case, always=("protocol", "transport", "calls"), without=("calls",) if saved.role == "agent" else ()
+    )
+    structured = {key: facts.pop(key) for key in ("calls", "outputs", "tools") if key in facts}
+    for key, value in {"version": VERSION, "check": saved.check, **facts}.items():
+        document.add(key, tomlkit.item(value))
+    if "calls" in structured:
+        calls = [call | {"arguments": _plain(call["arguments"])} for call in structured["calls"]]
+        document.add("calls", _array(calls))
+    if saved.withheld:
+        document.add("withheld", tomlkit.item(list(saved.withheld)))
     if saved.tools_file is not None:
         document.add("tools", tomlkit.item(saved.tools_file))
     if saved.note:
         document.add("note", tomlkit.item(saved.note))
-    if case.outputs:
-        document.add("outputs", _inline({name: _plain(value) for name, value in sorted(case.outputs.items())}))
-    if saved.tools_file is None and case.tools != crm():
-        document.add("tool", tomlkit.item(definitions_of(case.tools)))
+    if "outputs" in structured:
+        document.add("outputs", _inline({name: _plain(value) for name, value in structured["outputs"].items()}))
+    if saved.tools_file is None and "tools" in structured:
+        document.add("tool", tomlkit.item(structured["tools"]))
     return document
-
-
-def _call(call: Call) -> dict[str, Any]:
-    data: dict[str, Any] = {"tool": call.tool, "arguments": _plain(dict(call.arguments))}
-    return data if call.at is None else data | {"at": call.at}
 
 
 def _plain(value: Any) -> Any:
@@ -109,8 +102,3 @@ def _inline(value: Any) -> Any:
             array.append(_inline(inner))
         return array
     return tomlkit.item(value)
-
-
-def definitions_of(tools: Catalogue) -> list[dict[str, Any]]:
-    """The tools of a catalogue as `tools/list` describes them."""
-    return [dict(tool.definition) for tool in tools]
