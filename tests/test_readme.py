@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fuzzmcp.checks import CHECKS
 from fuzzmcp.cli import main
 from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.core.script import Script
+from fuzzmcp.examples.zoo import ZOO
 from fuzzmcp.report.model import Report, Subject
 
 ROOT = Path(__file__).parent.parent
@@ -83,3 +85,8 @@ def test_every_script_in_the_tables_can_be_read():
         if spelling.startswith("("):
             continue
         Script.parse(spelling.replace("SECONDS", "5"))
+
+
+def test_it_counts_the_checks_and_the_bugs_of_the_zoo():
+    assert set(re.findall(r"(\d+) checks\b", README)) - {"0"} == {str(len(CHECKS))}
+    assert f"{len(ZOO)} variants" in README

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fuzzmcp.core.errors import ScriptError
+from fuzzmcp.core.faults import FAULTS
 from fuzzmcp.core.script import Script, Step
 from fuzzmcp.core.trace import Blocking, Outcome, Run
 from fuzzmcp.harness.observe.layers import Attempt, Layer, Stack, attempts_of, stack_of
 from fuzzmcp.search.mixes import RUNS, worst_mix
 from fuzzmcp.upstream.record import Exchange, HttpRun, operations
 
-TRANSIENT = ("429", "529", "504", "hang", "close", "rpc(-32603)")
-"""What a client may well send again."""
+TRANSIENT = (*(fault.name for fault in FAULTS if "transient" in fault.traits), "hang", "close", "rpc(-32603)")
+"""What a client may well send again: transient errors, silence, the end of the stream, an internal error."""
 TRANSIENT_HTTP = tuple(text for text in TRANSIENT if Script.parse(text).steps[0].answer.fault.http is not None)
 """The same over plain HTTP, which knows no JSON-RPC."""
 _HINTED = ("429", "429(5)")

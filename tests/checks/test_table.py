@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -48,6 +49,14 @@ DESIGN = (
 
 def test_the_checks_are_those_of_the_design_in_its_order() -> None:
     assert tuple(NAMES) == DESIGN
+
+
+def test_every_function_that_reads_like_a_check_is_one() -> None:
+    modules = {inspect.getmodule(check.judge) for check in CHECKS.values()}
+    rules = {
+        name for module in modules for name, rule in vars(module).items() if "\nWhy: " in (inspect.getdoc(rule) or "")
+    }
+    assert rules == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,7 +38,7 @@ def test_the_worst_fault_is_shown_in_full_and_the_others_on_one_line(stacked: st
     assert any(line.startswith("over ") and line.endswith("loop ×3, waits 0.5 s 0.5 s") for line in told)
     assert "12 = 4 × 3" in told
     assert [line.split()[0] for line in told if "request" in line and line[:1] in "5hcr"] == [
-        "529*", "504*", "hang*", "close*", "rpc(-32603)*",
+        "504*", "529*", "hang*", "close*", "rpc(-32603)*",
     ]  # fmt: skip
     assert told[-1] == "at most 12 requests for one call · 2 layers"
     assert "12 requests become 3" in result.stdout
@@ -215,7 +215,7 @@ def test_a_sync_function_of_a_backend_shows_its_layers(over_http: str) -> None:
     assert any(line.startswith("over test_serving.py:") and "fetch_sync ×3" in line for line in told)
     assert "12 = 4 × 3" in told
     assert [line.split()[0] for line in told if " requests in " in line and line[:1] in "5hc"] == [
-        "529*", "504*", "hang*", "close*",
+        "504*", "529*", "hang*", "close*",
     ]  # fmt: skip
 
 
