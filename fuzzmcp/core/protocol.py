@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Era = Literal["handshake", "stateless"]
@@ -106,10 +107,11 @@ def has_resource_links(version: str) -> bool:
     return version in STRUCTURED_VERSIONS
 
 
-def has_tool_field(version: str, name: str) -> bool:
-    """Whether `tools/list` of that version may say `name` of a tool.
+@cache
+def unknown_tool_fields(version: str) -> frozenset[str]:
+    """What `tools/list` of that version must not say of a tool.
 
-    >>> has_tool_field("2024-11-05", "annotations"), has_tool_field("2025-03-26", "annotations")
-    (False, True)
+    >>> sorted(unknown_tool_fields("2025-03-26")), sorted(unknown_tool_fields("2025-06-18"))
+    (['outputSchema', 'title'], [])
     """
-    return version in _TOOL_FIELDS.get(name, VERSIONS)
+    return frozenset(name for name, versions in _TOOL_FIELDS.items() if version not in versions)

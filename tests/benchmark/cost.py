@@ -38,8 +38,7 @@ import fuzzmcp
 import fuzzmcp.harness.server
 from fuzzmcp.api import case_of, contract_of
 from fuzzmcp.examples.sdk_client import connect
-from fuzzmcp.harness import run as harness
-from fuzzmcp.harness import sdk
+from fuzzmcp.harness import sdk, stage
 from fuzzmcp.harness.observe.stacks import Stacks
 from fuzzmcp.harness.target import target_of
 from fuzzmcp.search import Budget, Search
@@ -298,6 +297,9 @@ class NoStacks(Stacks):
     """Captures nothing."""
 
     def call_started(self) -> None: ...
+    def births(self, *_: Any) -> Any:
+        return self.task_started
+
     def watch_trio(self, *_: Any) -> None: ...
     def task_started(self, *_: Any, **__: Any) -> None: ...
     def take(self, *_: Any, **__: Any) -> Any:
@@ -309,13 +311,16 @@ def stacks_share(rounds: int) -> dict[str, float]:
         return fuzzmcp.run(stacked, "529*", tools=tools)
 
     def bare() -> Any:
-        harness.Stacks = NoStacks  # type: ignore[misc]
+        stage.Stacks = NoStacks  # type: ignore[misc]
         try:
             return captured()
         finally:
-            harness.Stacks = Stacks  # type: ignore[misc]
+            stage.Stacks = Stacks  # type: ignore[misc]
 
-    assert len(captured().requests_of(0)) == len(bare().requests_of(0)) == 12
+    seen, unseen = captured().requests_of(0), bare().requests_of(0)
+    assert len(seen) == len(unseen) == 12
+    assert seen[0].site is not None
+    assert unseen[0].site is None
     return ratio(captured, bare, 3 * rounds, 5)
 
 

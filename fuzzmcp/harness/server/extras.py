@@ -90,9 +90,10 @@ def _log(action: Action, around: Around) -> Iterator[Delivery]:
 
 @extra("progress")
 def _progress(action: Action, around: Around) -> Iterator[Delivery]:
+    token = around.token
     for i in range(int(action.value)):  # type: ignore[arg-type]
         at = action.at if isinstance(action.at, str) else seconds(action.at) + i
-        yield due(at, frame=wire.progress(around.token, i + 1), action=action)
+        yield due(at, frame=wire.progress(token, i + 1), action=action)
 
 
 @extra("progress_after")

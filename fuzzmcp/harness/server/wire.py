@@ -15,7 +15,7 @@ from fuzzmcp.core.protocol import (
     era_of,
     has_resource_links,
     has_structured_content,
-    has_tool_field,
+    unknown_tool_fields,
 )
 
 Frame = dict[str, Any]
@@ -103,7 +103,8 @@ def _capabilities(version: str) -> Frame:
 
 def tool_entry(tool: Tool, version: str) -> Frame:
     """A tool as `tools/list` of that version may name it."""
-    return {key: value for key, value in tool.definition.items() if has_tool_field(version, key)}
+    unknown = unknown_tool_fields(version)
+    return {key: value for key, value in tool.definition.items() if key not in unknown}
 
 
 def list_result(entries: list[Any], cursor: str | None, version: str) -> Frame:
